@@ -1,0 +1,38 @@
+#include "cli/exit_status.hpp"
+
+#include <sys/wait.h>
+
+#include <cerrno>
+
+namespace cli {
+
+int status_of(guard::Fault fault, int conflict) noexcept {
+    switch (fault) {
+        case guard::Fault::usage:
+            return usage_error;
+        case guard::Fault::configuration:
+            return bad_configuration;
+        case guard::Fault::unreachable:
+            return store_unreachable;
+        case guard::Fault::denied:
+            return store_denied;
+        case guard::Fault::taken:
+            return conflict;
+        case guard::Fault::system:
+            return system_error;
+        case guard::Fault::interrupted:
+        case guard::Fault::internal:
+            break;
+    }
+    return internal_error;
+}
+
+int status_of_wait(int wait_status) noexcept {
+    return WIFSIGNALED(wait_status) ? by_signal + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+int status_of_exec(int error) noexcept {
+    return error == ENOENT ? not_found : not_executable;
+}
+
+}  // namespace cli

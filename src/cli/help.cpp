@@ -1,0 +1,55 @@
+#include "cli/help.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/settings.hpp"
+
+namespace cli {
+namespace {
+
+constexpr std::string_view head = R"(sandbox-lock runs a command while it holds an isolation slot.
+
+Usage: sandbox-lock [OPTION]... KEY [--] COMMAND [ARG]...
+       sandbox-lock [OPTION]... KEY -c STRING
+KEY: session:VALUE, user:VALUE, agent:VALUE, global:VALUE or global
+
+)";
+
+constexpr std::string_view tail = R"(
+Others:
+  -c, --command STRING          run STRING by $SHELL -c
+      --config FILE             instead of /etc/sandbox-lock.toml and your own
+  -x, -e, -o, -s                as in flock(1); -s is refused
+  -h, --help; -V, --version
+
+DURATION: seconds, or 500ms, 90s, 30m, 2h, 1h30m. Each option is also an
+environment variable (SANDBOX_LOCK_LEASE_TTL) and a configuration entry
+(lease-ttl = "30s"). Exit status: the command's own; else 75 not acquired (-E),
+69 store down, 79 lease lost, 64 usage, 78 configuration, 77 login or right
+refused, 70 and 71 internal and system, 126, 127 no such command, 128+signal.
+)";
+
+std::string line_for(const Setting& setting) {
+    const std::string_view flags = setting.flags;
+    const bool has_short = flags[1] != '-';
+    const std::string names = fmt::format("  {} --{} {}", has_short ? std::string(flags.substr(0, 2)) + ","
+                                                                    : std::string("   "),
+                                          setting.name(), setting.value);
+    return fmt::format("{:<31} {}\n", names, setting.help);
+}
+
+}  // namespace
+
+std::string help_text() {
+    std::string text{head};
+    const Setting* previous = nullptr;
+    for (const Setting& setting : all_settings()) {
+        if (previous == nullptr || previous->group != setting.group)
+            text += fmt::format("{}:\n", title_of(setting.group));
+        text += line_for(setting);
+        previous = &setting;
+    }
+    return text.append(tail);
+}
+
+}  // namespace cli

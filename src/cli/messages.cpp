@@ -1,0 +1,110 @@
+#include "cli/messages.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/logger.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <array>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+namespace cli {
+namespace {
+
+using guard::Level;
+using guard::Report;
+
+constexpr std::array<std::string_view, 4> level_names{"detail", "notice", "warning", "error"};
+
+std::string_view name_of(Level level) noexcept {
+    return level_names[static_cast<std::size_t>(level)];
+}
+
+std::string_view name_of(guard::Fault fault) noexcept {
+    switch (fault) {
+        case guard::Fault::usage:
+            return "usage";
+        case guard::Fault::configuration:
+            return "configuration";
+        case guard::Fault::unreachable:
+            return "store-unreachable";
+        case guard::Fault::denied:
+            return "store-denied";
+        case guard::Fault::taken:
+            return "not-acquired";
+        case guard::Fault::interrupted:
+            return "interrupted";
+        case guard::Fault::system:
+            return "system";
+        case guard::Fault::internal:
+            break;
+    }
+    return "internal";
+}
+
+std::string utc_now() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    gmtime_r(&now, &parts);
+    std::array<char, 32> text{};
+    std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return text.data();
+}
+
+}  // namespace
+
+Messages::Messages(LogFormat format, bool quiet, bool verbose)
+    : logger_(std::make_unique<spdlog::logger>("sandbox-lock",
+                                               std::make_shared<spdlog::sinks::stderr_sink_st>())),
+      format_(format),
+      least_(quiet ? Level::error : verbose ? Level::detail : Level::notice) {
+    logger_->set_pattern(format == LogFormat::text ? "sandbox-lock: %v" : "%v");
+}
+
+Messages::~Messages() = default;
+Messages::Messages(Messages&&) noexcept = default;
+Messages& Messages::operator=(Messages&&) noexcept = default;
+
+void Messages::about(std::string slot, std::string store_key) {
+    slot_ = std::move(slot);
+    store_key_ = std::move(store_key);
+}
+
+void Messages::operator()(const Report& report) const {
+    if (report.level < least_) return;
+    if (format_ == LogFormat::text) {
+        logger_->info("{}{}", slot_.empty() ? "" : printable(slot_) + ": ", printable(report.text));
+        return;
+    }
+    nlohmann::ordered_json json{{"time", utc_now()},
+                                {"level", name_of(report.level)},
+                                {"event", report.event},
+                                {"message", report.text}};
+    if (!slot_.empty()) {
+        json["slot"] = slot_;
+        json["key"] = store_key_;
+    }
+    for (const auto& [name, fact] : report.facts)
+        std::visit([&](const auto& value) { json[std::string(name)] = value; }, fact);
+    logger_->info("{}", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void Messages::fatal(const guard::Error& error) const {
+    (*this)({Level::error, name_of(error.fault), error.text});
+}
+
+std::string printable(std::string_view text) {
+    std::string shown;
+    shown.reserve(text.size());
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte == 0x7f)
+            shown += fmt::format("\\x{:02x}", byte);
+        else
+            shown += c;
+    }
+    return shown;
+}
+
+}  // namespace cli

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/settings.hpp"
+#include "guard/report.hpp"
+#include "guard/result.hpp"
+
+namespace spdlog {
+class logger;
+}
+
+namespace cli {
+
+/// Writes what happened to standard error, one line each: `sandbox-lock: SLOT: TEXT`, or one JSON
+/// object with the same facts. Control characters are escaped, so that nobody's key or token can
+/// forge a line.
+class Messages {
+public:
+    Messages(LogFormat format, bool quiet, bool verbose);
+    ~Messages();
+    Messages(Messages&&) noexcept;
+    Messages& operator=(Messages&&) noexcept;
+
+    /// From now on each message names this slot.
+    void about(std::string slot, std::string store_key);
+
+    void operator()(const guard::Report& report) const;
+
+    /// An error that ends the program.
+    void fatal(const guard::Error& error) const;
+
+private:
+    std::unique_ptr<spdlog::logger> logger_;
+    LogFormat format_;
+    guard::Level least_;
+    std::string slot_;
+    std::string store_key_;
+};
+
+/// `text` with control characters as \xNN.
+[[nodiscard]] std::string printable(std::string_view text);
+
+}  // namespace cli

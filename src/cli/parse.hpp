@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/settings.hpp"
+#include "guard/isolation_key.hpp"
+#include "guard/result.hpp"
+
+namespace cli {
+
+/// What the user asked for, complete and checked.
+struct Invocation {
+    Settings settings;
+    guard::IsolationKey key;
+    std::vector<std::string> command;  ///< as it goes to exec; for -c the shell and its string
+    std::string store_origin;          ///< where the store's URL came from, for messages
+    bool password_was_in_argv = false;
+};
+
+/// Text for standard output, after which all is done: --help and --version.
+struct Answer {
+    std::string text;
+};
+
+using Parsed = std::variant<Invocation, Answer>;
+
+/// Reads the command line, then the environment, then the configuration files: the first that has a
+/// setting counts. A password in a URL on the command line is overwritten there, so that ps(1) shows
+/// it no longer.
+[[nodiscard]] guard::Result<Parsed> parse(int argc, char** argv);
+
+}  // namespace cli

@@ -1,0 +1,179 @@
+#include "cli/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+
+#include "cli/duration.hpp"
+#include "guard/isolation_key.hpp"
+
+namespace cli {
+namespace {
+
+using guard::Done;
+using guard::Duration;
+using guard::Error;
+using guard::Fault;
+using guard::Result;
+
+using Outcome = Result<Done>;
+
+Error refuse(std::string_view text, std::string_view accepted) {
+    return {Fault::configuration, fmt::format("'{}' is not accepted: use {}", text, accepted)};
+}
+
+template <auto field>
+Outcome set_text(Settings& settings, std::string_view text) {
+    if (text.empty()) return refuse(text, "some text");
+    settings.*field = std::string(text);
+    return Done{};
+}
+
+template <auto field>
+Outcome set_switch(Settings& settings, std::string_view text) {
+    const bool on = text == "true" || text == "1" || text == "yes" || text == "on";
+    const bool off = text == "false" || text == "0" || text == "no" || text == "off";
+    if (!on && !off) return refuse(text, "true or false");
+    settings.*field = on;
+    return Done{};
+}
+
+template <auto field>
+Outcome set_duration(Settings& settings, std::string_view text) {
+    const auto span = parse_duration(text);
+    if (!span) return refuse(text, duration_forms);
+    settings.*field = *span;
+    return Done{};
+}
+
+template <auto field>
+Outcome set_positive_duration(Settings& settings, std::string_view text) {
+    const auto span = parse_duration(text);
+    if (!span || *span < std::chrono::milliseconds{1})
+        return refuse(text, fmt::format("more than nothing: {}", duration_forms));
+    settings.*field = *span;
+    return Done{};
+}
+
+Outcome set_no_renew(Settings& settings, std::string_view text) {
+    bool Settings::*const renew = &Settings::renew;
+    auto set = set_switch<&Settings::renew>(settings, text);
+    if (set) settings.*renew = !(settings.*renew);
+    return set;
+}
+
+Outcome set_prefix(Settings& settings, std::string_view text) {
+    auto prefix = guard::normal_prefix(text);
+    if (!prefix) return prefix.error();
+    settings.key_prefix = std::move(*prefix);
+    return Done{};
+}
+
+Outcome set_conflict(Settings& settings, std::string_view text) {
+    int number = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size() || number < 0 || number > 255)
+        return refuse(text, "0 to 255");
+    settings.conflict_exit_code = number;
+    return Done{};
+}
+
+Outcome set_on_lost(Settings& settings, std::string_view text) {
+    if (text != "term" && text != "warn") return refuse(text, "term or warn");
+    settings.on_lost = text == "term" ? OnLost::term : OnLost::warn;
+    return Done{};
+}
+
+Outcome set_log_format(Settings& settings, std::string_view text) {
+    if (text != "text" && text != "json") return refuse(text, "text or json");
+    settings.log_format = text == "text" ? LogFormat::text : LogFormat::json;
+    return Done{};
+}
+
+using S = Settings;
+constexpr std::array settings_table{
+    Setting{"-n,--nonblock,--nb,--nonblocking", "", Group::entering, "fail if the slot is taken",
+            set_switch<&S::nonblock>},
+    Setting{"-w,--wait,--timeout", "DURATION", Group::entering, "wait at most so long; 0 is -n",
+            set_duration<&S::wait>},
+    Setting{"-E,--conflict-exit-code", "N", Group::entering,
+            "exit status when the slot stays taken [75]", set_conflict},
+    Setting{"--retry-interval", "DURATION", Group::entering, "time between two tries [500ms]",
+            set_positive_duration<&S::retry_interval>},
+    Setting{"--label", "TEXT", Group::entering, "what others see as the holder [command's name]",
+            set_text<&S::label>},
+
+    Setting{"--lease-ttl", "DURATION", Group::lease, "the lease's length, renewed every third [30s]",
+            set_positive_duration<&S::lease_ttl>},
+    Setting{"--no-renew", "", Group::lease, "one lease of --lease-ttl, never renewed", set_no_renew},
+    Setting{"--on-lost", "term|warn", Group::lease, "lease lost: end the command, or only say so [term]",
+            set_on_lost},
+    Setting{"--kill-after", "DURATION", Group::lease, "from TERM to KILL when ending the command [5s]",
+            set_duration<&S::kill_after>},
+    Setting{"--wait-descendants", "", Group::lease, "hold the slot until all descendants are gone",
+            set_switch<&S::wait_descendants>},
+
+    Setting{"--store", "URL", Group::store, "where slots are kept [redis://127.0.0.1:6379]",
+            set_text<&S::store>},
+    Setting{"--key-prefix", "TEXT", Group::store, "start of store keys [agentscope:sandbox:lock:]",
+            set_prefix},
+    Setting{"--password-file", "FILE", Group::store, "the store's password, on the first line",
+            set_text<&S::password_file>},
+    Setting{"--connect-timeout", "DURATION", Group::store, "give up a store that is down [5s]",
+            set_positive_duration<&S::connect_timeout>},
+    Setting{"--response-timeout", "DURATION", Group::store, "give up one request [2s]",
+            set_positive_duration<&S::response_timeout>},
+
+    Setting{"-v,--verbose", "", Group::output, "tell what is done and how long it took",
+            set_switch<&S::verbose>},
+    Setting{"-q,--quiet", "", Group::output, "errors only", set_switch<&S::quiet>},
+    Setting{"--log-format", "text|json", Group::output, "json: one object a line [text]",
+            set_log_format},
+};
+
+/// Renewal every third must leave room for a request and for ending the tree.
+constexpr Duration shortest_ttl = std::chrono::seconds{1};
+
+}  // namespace
+
+std::string_view title_of(Group group) noexcept {
+    constexpr std::array<std::string_view, 4> titles{"Entering", "Lease and command", "Store",
+                                                     "Output"};
+    return titles[static_cast<std::size_t>(group)];
+}
+
+std::string_view Setting::name() const noexcept {
+    const auto start = flags.find("--") + 2;
+    return flags.substr(start, flags.find(',', start) - start);
+}
+
+std::string Setting::variable() const {
+    std::string variable = "SANDBOX_LOCK_";
+    for (const char c : name())
+        variable += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+    return variable;
+}
+
+std::string Setting::option() const {
+    std::string option = "--" + std::string(name());
+    return flags[1] == '-' ? option : std::string(flags.substr(0, 2)) + "/" + option;
+}
+
+std::span<const Setting> all_settings() noexcept {
+    return settings_table;
+}
+
+Result<Done> check(const Settings& settings) {
+    if (settings.lease_ttl < shortest_ttl)
+        return Error{Fault::usage,
+                     fmt::format("--lease-ttl {}: too short to {}: use {} or more",
+                                 duration_text(settings.lease_ttl),
+                                 settings.renew ? "renew" : "run anything in",
+                                 duration_text(shortest_ttl))};
+    if (settings.quiet && settings.verbose)
+        return Error{Fault::usage, "-q/--quiet and -v/--verbose exclude each other: choose one"};
+    return Done{};
+}
+
+}  // namespace cli

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "guard/clock.hpp"
+#include "guard/result.hpp"
+
+namespace cli {
+
+enum class OnLost { term, warn };
+enum class LogFormat { text, json };
+enum class Verbosity { quiet, normal, verbose };
+
+/// What the user can set, with the defaults of DESIGN section 6.
+struct Settings {
+    std::string store = "redis://127.0.0.1:6379";
+    std::string key_prefix = "agentscope:sandbox:lock:";
+    std::string password_file;
+    guard::Duration connect_timeout = std::chrono::seconds{5};
+    guard::Duration response_timeout = std::chrono::seconds{2};
+
+    std::optional<guard::Duration> wait;  ///< none: for as long as it takes
+    bool nonblock = false;
+    int conflict_exit_code = 75;
+    guard::Duration retry_interval = std::chrono::milliseconds{500};
+
+    guard::Duration lease_ttl = std::chrono::seconds{30};
+    bool renew = true;
+    OnLost on_lost = OnLost::term;
+    guard::Duration kill_after = std::chrono::seconds{5};
+    bool wait_descendants = false;
+
+    std::optional<std::string> label;
+    bool quiet = false;
+    bool verbose = false;
+    LogFormat log_format = LogFormat::text;
+};
+
+enum class Group { entering, lease, store, output };
+[[nodiscard]] std::string_view title_of(Group group) noexcept;
+
+/// A setting as it is defined once for all: command line, environment, configuration file, help,
+/// manual page and completions.
+struct Setting {
+    std::string_view flags;  ///< as CLI11 takes them; the first long name is the setting's own
+    std::string_view value;  ///< what the help calls its value; empty for a switch
+    Group group;
+    std::string_view help;
+    /// Sets it from text; a switch gets `true` or `false`. Errors say what is accepted, not where
+    /// the text came from.
+    guard::Result<guard::Done> (*apply)(Settings& settings, std::string_view text);
+
+    /// `lease-ttl`: the key in a configuration file.
+    [[nodiscard]] std::string_view name() const noexcept;
+    /// `SANDBOX_LOCK_LEASE_TTL`
+    [[nodiscard]] std::string variable() const;
+    /// `-w/--wait`: how messages name the option.
+    [[nodiscard]] std::string option() const;
+};
+
+[[nodiscard]] std::span<const Setting> all_settings() noexcept;
+
+/// What no single setting can tell: a ttl too short for its renewal and the like.
+[[nodiscard]] guard::Result<guard::Done> check(const Settings& settings);
+
+}  // namespace cli

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "cli/messages.hpp"
+#include "guard/clock.hpp"
+
+namespace cli {
+
+/// What a person reads while the program waits for a slot: one line at once, then after 10 s, 30 s,
+/// 1 min, 2 min, 4 min …
+class WaitingLines {
+public:
+    explicit WaitingLines(const Messages& messages) noexcept;
+
+    /// The slot is held by `holder` (a token). Says so if it is time.
+    void taken(const std::string& holder);
+
+    [[nodiscard]] guard::Duration waited() const noexcept;
+
+private:
+    const Messages& messages_;
+    guard::Deadline start_;
+    guard::Deadline next_;
+};
+
+}  // namespace cli

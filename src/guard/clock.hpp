@@ -1,0 +1,36 @@
+#pragma once
+
+#include <chrono>
+#include <ctime>
+
+namespace guard {
+
+/// CLOCK_BOOTTIME: never set, and it goes on while the machine is suspended, as the store's clock
+/// does. `std::chrono::steady_clock` (CLOCK_MONOTONIC) stands still in suspend, so a lease measured
+/// by it would seem alive after it had lapsed. See clock_gettime(2).
+struct BootClock {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<BootClock>;
+    static constexpr bool is_steady = true;
+
+    [[nodiscard]] static time_point now() noexcept {
+        timespec ts{};
+        clock_gettime(CLOCK_BOOTTIME, &ts);
+        return time_point{std::chrono::seconds{ts.tv_sec} + std::chrono::nanoseconds{ts.tv_nsec}};
+    }
+};
+
+using Duration = BootClock::duration;
+/// A point in time after which something no longer holds.
+using Deadline = BootClock::time_point;
+
+inline constexpr Deadline never = Deadline::max();
+
+/// `from + span`, or `never` where that would not fit.
+[[nodiscard]] constexpr Deadline after(Deadline from, Duration span) noexcept {
+    return span > never - from ? never : from + span;
+}
+
+}  // namespace guard

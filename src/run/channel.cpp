@@ -1,0 +1,76 @@
+#include "run/channel.hpp"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace run {
+namespace {
+
+struct Header {
+    Message::Kind kind;
+    std::uint32_t length;
+    std::int64_t number;
+};
+
+/// False at end of file or where the other end is gone.
+bool receive_all(int fd, void* into, std::size_t size) noexcept {
+    auto* at = static_cast<char*>(into);
+    while (size > 0) {
+        const ssize_t got = recv(fd, at, size, 0);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        at += got;
+        size -= static_cast<std::size_t>(got);
+    }
+    return true;
+}
+
+bool send_all(int fd, const char* at, std::size_t size) noexcept {
+    while (size > 0) {
+        const ssize_t sent = ::send(fd, at, size, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent <= 0) return false;
+        at += sent;
+        size -= static_cast<std::size_t>(sent);
+    }
+    return true;
+}
+
+}  // namespace
+
+guard::Result<std::pair<Channel, Channel>> Channel::pair() {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return guard::Error{guard::Fault::system, std::string("socketpair: ") + std::strerror(errno)};
+    return std::pair{Channel{guard::Descriptor{ends[0]}}, Channel{guard::Descriptor{ends[1]}}};
+}
+
+bool Channel::send(const Message& message) const noexcept {
+    return transmit(message, 0);
+}
+
+bool Channel::offer(const Message& message) const noexcept {
+    return transmit(message, MSG_DONTWAIT);
+}
+
+bool Channel::transmit(const Message& message, int flags) const noexcept {
+    Header header{message.kind, static_cast<std::uint32_t>(message.bytes.size()), message.number};
+    // A header fits whole or not at all: the socket's buffer takes it in one piece.
+    const ssize_t sent = ::send(fd(), &header, sizeof header, MSG_NOSIGNAL | flags);
+    if (sent < 0 && errno == EINTR) return transmit(message, flags);
+    if (sent != sizeof header) return false;
+    return send_all(fd(), message.bytes.data(), message.bytes.size());
+}
+
+std::optional<Message> Channel::receive() const {
+    Header header{};
+    if (!receive_all(fd(), &header, sizeof header)) return std::nullopt;
+    Message message{header.kind, header.number, std::string(header.length, '\0')};
+    if (!receive_all(fd(), message.bytes.data(), message.bytes.size())) return std::nullopt;
+    return message;
+}
+
+}  // namespace run

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "guard/descriptor.hpp"
+#include "guard/result.hpp"
+#include "run/order.hpp"
+#include "run/signals.hpp"
+
+namespace run {
+
+/// Replaces this process by `command` (execvp(3)), with `environment` added and the original signals
+/// restored. Returns only on failure, with errno.
+[[nodiscard]] int exec(const std::vector<std::string>& command,
+                       const std::vector<std::string>& environment,
+                       const OriginalSignals& original) noexcept;
+
+/// A child process that is, or could not become, the command.
+struct Command {
+    pid_t pid;
+    guard::Descriptor exec_error;  ///< holds errno if exec failed, end of file if it did not
+
+    /// errno of a failed exec, 0 where it went well. Call it when the process has ended.
+    [[nodiscard]] int failure() const noexcept;
+};
+
+/// Forks and execs what `order` says. The child asks for TERM when the warden dies; this holds for
+/// the child alone and serves where keeper and warden are killed together.
+[[nodiscard]] guard::Result<Command> start(const Order& order, const OriginalSignals& original);
+
+}  // namespace run

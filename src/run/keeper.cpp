@@ -1,0 +1,175 @@
+#include "run/keeper.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+#include "run/inherited.hpp"
+
+namespace run {
+
+using guard::BootClock;
+using guard::Deadline;
+using guard::Level;
+using guard::Wake;
+
+Keeper::Keeper(Warden warden, const SignalReader& signals, guard::Reporter reporter)
+    : warden_(std::move(warden)), signals_(signals), reporter_(std::move(reporter)) {}
+
+void Keeper::start(const Order& order) {
+    margin_ = order.margin;
+    grace_ = order.grace;
+    shares_group_ = !order.own_group;
+    watch_over(order.deadline);
+    become_subreaper();
+    if (!warden_.channel.send({Message::start, 0, order.serialized()}))
+        end_ = RunEnd{RunEnd::no_start, 0, "the warden process was killed"};
+    close_inherited();
+}
+
+/// A warden that has not ended the tree by half the margin is stopped or stuck.
+void Keeper::watch_over(Deadline deadline) {
+    backstop_ = deadline == guard::never ? guard::never : deadline - margin_ / 2;
+}
+
+void Keeper::extended(Deadline deadline) {
+    if (ending_ || ran_out_) return;
+    watch_over(deadline);
+    warden_.channel.offer({Message::deadline, deadline.time_since_epoch().count()});
+}
+
+Wake Keeper::wait(int fd, short events, Deadline until) {
+    while (!end_) {
+        const Deadline next = act(BootClock::now());
+        std::array<pollfd, 4> fds{{{fd, events, 0},
+                                   {signals_.fd(), POLLIN, 0},
+                                   {ending_ ? -1 : warden_.channel.fd(), POLLIN, 0},
+                                   {}}};
+        poll_.wait(fds, std::min(until, next));
+        if (fds[1].revents != 0) serve_signals();
+        if (fds[2].revents != 0) serve_channel();
+        if (end_) break;
+        if (fds[0].revents != 0) return Wake::ready;
+        if (BootClock::now() >= until) return Wake::timeout;
+    }
+    return Wake::interrupted;
+}
+
+/// Does what the time asks for; returns when to look again.
+Deadline Keeper::act(Deadline now) {
+    if (!ending_ && now >= backstop_) {
+        reporter_({Level::error, "warden-stuck", "the warden process does not act: killing the command",
+                   {{"warden", std::int64_t{warden_.pid}}}});
+        kill(warden_.pid, SIGKILL);
+        take_over(now);
+    }
+    return ending_ ? ending_->step() : backstop_;
+}
+
+void Keeper::serve_signals() {
+    while (const auto info = signals_.next()) {
+        const int signal = static_cast<int>(info->ssi_signo);
+        if (signal == SIGCHLD) {
+            reap();
+            continue;
+        }
+        // The warden continues us together with the command: that is no news for the command.
+        const bool from_warden = info->ssi_pid == static_cast<std::uint32_t>(warden_.pid);
+        if (from_warden || ending_) continue;
+        warden_.channel.offer({reached_command(*info) ? Message::noticed : Message::signal, signal});
+    }
+}
+
+/// Whether the command has met this signal already, since it is in our process group.
+bool Keeper::reached_command(const signalfd_siginfo& info) const {
+    if (!shares_group_) return false;
+    if (info.ssi_code == SI_KERNEL) {
+        // Of the terminal's signals only the hang-up goes to the session's leader alone.
+        return info.ssi_signo != SIGHUP || getsid(0) != getpid();
+    }
+    // `kill 0` in the command: it meant its own group, and that is ours.
+    return info.ssi_pid != 0 && is_descendant(static_cast<pid_t>(info.ssi_pid));
+}
+
+void Keeper::reap() {
+    for (int status = 0;;) {
+        const pid_t pid = waitpid(-1, &status, WNOHANG);
+        if (pid <= 0) break;
+        warden_reaped_ = warden_reaped_ || pid == warden_.pid;
+        if (pid == command_) status_ = status;
+    }
+    if (ending_ && tree_is_gone()) end_ = RunEnd{RunEnd::warden_killed, status_.value_or(0)};
+}
+
+bool Keeper::tree_is_gone() const {
+    if (!warden_reaped_) return false;
+    const auto& earlier = warden_.earlier_children;
+    if (earlier.empty()) return !has_children();
+    return std::ranges::all_of(
+        children(), [&](pid_t child) { return std::ranges::find(earlier, child) != earlier.end(); });
+}
+
+void Keeper::serve_channel() {
+    const auto message = warden_.channel.receive();
+    if (!message) {
+        reporter_({Level::error, "warden-killed", "the warden process was killed: ending the command",
+                   {{"warden", std::int64_t{warden_.pid}}}});
+        take_over(std::min(BootClock::now() + grace_, backstop_));
+        return;
+    }
+    const int number = static_cast<int>(message->number);
+    switch (message->kind) {
+        case Message::started:
+            command_ = number;
+            break;
+        case Message::ending:
+            ran_out_ = true;
+            reporter_({Level::error, "lease-lost", "the lease is running out: ending the command"});
+            break;
+        case Message::killing:
+            warden_killed_tree_ = true;
+            break;
+        case Message::ended:
+            end_ = RunEnd{RunEnd::ended, number};
+            break;
+        case Message::no_exec:
+            end_ = RunEnd{RunEnd::no_exec, number};
+            break;
+        case Message::no_start:
+            end_ = RunEnd{RunEnd::no_start, 0, message->bytes};
+            break;
+        case Message::late:
+            end_ = RunEnd{RunEnd::late};
+            break;
+        default:
+            break;
+    }
+}
+
+/// From here on this process ends the tree itself; as a subreaper it is given all of it.
+void Keeper::take_over(Deadline kill_at) {
+    ending_.emplace(kill_at, warden_.earlier_children);
+    reap();
+}
+
+void Keeper::stop() {
+    if (end_ || ending_) return;
+    const Deadline kill_at = BootClock::now() + grace_;
+    warden_.channel.offer({Message::stop, kill_at.time_since_epoch().count()});
+    backstop_ = kill_at + margin_;
+}
+
+RunEnd Keeper::finish() {
+    while (wait(-1, 0, guard::never) != Wake::interrupted) {
+    }
+    return *end_;
+}
+
+bool Keeper::killed() const noexcept {
+    return warden_killed_tree_ || (ending_ && ending_->killed());
+}
+
+}  // namespace run

@@ -1,0 +1,182 @@
+#include "run/tree.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "guard/descriptor.hpp"
+
+namespace run {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// One line of /proc/PID/status, as proc(5) describes it. /proc may belong to an outer PID namespace
+/// (`unshare --pid` without --mount-proc); NSpid gives the pid in each namespace from there inwards.
+struct Status {
+    pid_t pid = 0;               ///< in /proc's namespace, like `parent`
+    pid_t parent = 0;
+    std::vector<pid_t> ns_pids;  ///< from /proc's namespace to the process's own
+};
+
+std::optional<pid_t> number(std::string_view& text) noexcept {
+    const auto start = text.find_first_of("0123456789");
+    if (start == text.npos) return std::nullopt;
+    text.remove_prefix(start);
+    pid_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return error == std::errc{} ? std::optional(value) : std::nullopt;
+}
+
+/// The rest of the line that starts with `name`.
+std::string_view field(std::string_view status, std::string_view name) noexcept {
+    const auto at = status.find(name);
+    if (at == status.npos) return {};
+    const auto start = at + name.size();
+    return status.substr(start, status.find('\n', start) - start);
+}
+
+std::optional<Status> read_status(const char* pid) {
+    const std::string path = std::string("/proc/") + pid + "/status";
+    const guard::Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+    if (!file) return std::nullopt;
+    std::array<char, 4096> buffer{};
+    const ssize_t size = read(file.get(), buffer.data(), buffer.size());
+    if (size <= 0) return std::nullopt;
+    const std::string_view text{buffer.data(), static_cast<std::size_t>(size)};
+
+    Status status;
+    auto own = field(text, "\nPid:");
+    auto parent = field(text, "\nPPid:");
+    auto all = field(text, "\nNSpid:");
+    status.pid = number(own).value_or(0);
+    status.parent = number(parent).value_or(0);
+    while (const auto next = number(all)) status.ns_pids.push_back(*next);
+    if (status.ns_pids.empty()) status.ns_pids.push_back(status.pid);
+    return status;
+}
+
+/// All processes that /proc shows.
+std::vector<Status> all_processes() {
+    std::vector<Status> found;
+    const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
+    if (!proc) return found;
+    while (const dirent* entry = readdir(proc.get())) {
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+        if (auto status = read_status(entry->d_name)) found.push_back(std::move(*status));
+    }
+    return found;
+}
+
+/// The part of `all` below `root` (a pid of /proc's namespace), down to `depth` generations.
+std::vector<Status> below(pid_t root, const std::vector<Status>& all, int depth) {
+    std::unordered_multimap<pid_t, const Status*> by_parent;
+    for (const auto& status : all) by_parent.emplace(status.parent, &status);
+    std::vector<Status> found;
+    std::vector<pid_t> generation{root};
+    for (; depth > 0 && !generation.empty(); --depth) {
+        std::vector<pid_t> next;
+        for (const pid_t parent : generation) {
+            const auto [first, last] = by_parent.equal_range(parent);
+            for (auto at = first; at != last; ++at) {
+                found.push_back(*at->second);
+                next.push_back(at->second->pid);
+            }
+        }
+        generation = std::move(next);
+    }
+    return found;
+}
+
+std::vector<pid_t> our_pids_below(int depth) {
+    const auto self = read_status("self");
+    if (!self) return {};
+    const std::size_t ours = self->ns_pids.size() - 1;
+    std::vector<pid_t> pids;
+    for (const auto& status : below(self->pid, all_processes(), depth))
+        if (ours < status.ns_pids.size()) pids.push_back(status.ns_pids[ours]);
+    return pids;
+}
+
+bool contains(const std::vector<pid_t>& pids, pid_t pid) noexcept {
+    return std::ranges::find(pids, pid) != pids.end();
+}
+
+}  // namespace
+
+void become_subreaper() noexcept {
+    prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L);
+}
+
+bool has_children() noexcept {
+    siginfo_t info{};  // fails with ECHILD where there are none: waitid(2)
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+bool can_see_tree() {
+    return read_status("self").has_value();
+}
+
+std::vector<pid_t> descendants() {
+    constexpr int no_limit = 1 << 20;
+    return our_pids_below(no_limit);
+}
+
+std::vector<pid_t> children() {
+    return our_pids_below(1);
+}
+
+bool is_descendant(pid_t pid) {
+    const auto self = read_status("self");
+    // Walking up needs pids of /proc's namespace, which are ours only where /proc is.
+    if (!self || self->ns_pids.size() != 1) return contains(descendants(), pid);
+    while (pid > 1 && pid != self->pid) {
+        const auto status = read_status(std::to_string(pid).c_str());
+        if (!status) return false;
+        pid = status->parent;
+    }
+    return pid == self->pid;
+}
+
+TreeEnd::TreeEnd(guard::Deadline kill_at, std::vector<pid_t> spared)
+    : kill_at_(kill_at), spared_(std::move(spared)) {
+    for (const pid_t pid : tree()) {
+        kill(pid, SIGTERM);
+        kill(pid, SIGCONT);  // a stopped process takes its TERM only when it is continued
+    }
+}
+
+void TreeEnd::hurry(guard::Deadline kill_at) noexcept {
+    kill_at_ = std::min(kill_at_, kill_at);
+}
+
+guard::Deadline TreeEnd::step() {
+    const auto now = guard::BootClock::now();
+    if (now < kill_at_) return kill_at_;
+    killed_ = true;
+    for (const pid_t pid : tree()) kill(pid, SIGKILL);
+    return now + 20ms;  // who was forked while we looked is met at the next look
+}
+
+std::vector<pid_t> TreeEnd::tree() const {
+    auto pids = descendants();
+    std::erase_if(pids, [&](pid_t pid) { return contains(spared_, pid); });
+    return pids;
+}
+
+}  // namespace run

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "guard/clock.hpp"
+
+namespace run {
+
+/// Makes this process the parent that orphaned descendants get, so that none escapes by a double
+/// fork or setsid: PR_SET_CHILD_SUBREAPER of prctl(2).
+void become_subreaper() noexcept;
+
+/// Whether this process has children, dead or alive.
+[[nodiscard]] bool has_children() noexcept;
+
+/// Whether /proc can be read, which the functions below need.
+[[nodiscard]] bool can_see_tree();
+
+/// All live descendants of this process, by the parent links in /proc, as pids of our own PID
+/// namespace. A look at a moving thing: who forks meanwhile may be missed, so look again until there
+/// are no children left. 
+[[nodiscard]] std::vector<pid_t> descendants();
+
+/// Whether `pid` is among them. Asked for single processes, so it walks up, not down.
+[[nodiscard]] bool is_descendant(pid_t pid);
+
+/// The direct children of this process that are there now, such as those a shell left behind that
+/// became this program by exec.
+[[nodiscard]] std::vector<pid_t> children();
+
+/// Ends all descendants of this process but those spared: TERM and CONT once, KILL from a given time
+/// on, again and again until none is left. It does not reap.
+class TreeEnd {
+public:
+    TreeEnd(guard::Deadline kill_at, std::vector<pid_t> spared);
+
+    /// Moves the KILL to an earlier time.
+    void hurry(guard::Deadline kill_at) noexcept;
+
+    /// Does what is due and tells when it wants to be called again.
+    guard::Deadline step();
+
+    /// Whether KILL had to be used.
+    [[nodiscard]] bool killed() const noexcept { return killed_; }
+
+private:
+    [[nodiscard]] std::vector<pid_t> tree() const;
+
+    guard::Deadline kill_at_;
+    std::vector<pid_t> spared_;
+    bool killed_ = false;
+};
+
+}  // namespace run

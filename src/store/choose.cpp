@@ -1,0 +1,47 @@
+#include <algorithm>
+#include <array>
+
+#include "store/redis/redis_store.hpp"
+#include "store/store.hpp"
+#include "store/url.hpp"
+
+namespace store {
+namespace {
+
+using Opener = guard::Result<std::unique_ptr<Store>> (*)(const Url&, const Access&, guard::Claim,
+                                                         guard::Reporter);
+struct Kind {
+    std::string_view scheme;
+    Opener open;
+};
+
+/// A new store is a folder of its own and a line here.
+constexpr std::array kinds{
+    Kind{"redis", redis::open},
+    Kind{"redis+unix", redis::open},
+};
+
+std::string known_schemes() {
+    std::string names;
+    for (const Kind& kind : kinds) {
+        if (!names.empty()) names += ", ";
+        names += std::string(kind.scheme) + "://";
+    }
+    return names;
+}
+
+}  // namespace
+
+guard::Result<std::unique_ptr<Store>> open(const Access& access, guard::Claim claim,
+                                           guard::Reporter reporter) {
+    const auto url = Url::parse(access.url);
+    if (!url) return url.error();
+    const auto kind = std::ranges::find(kinds, url->scheme, &Kind::scheme);
+    if (kind == kinds.end())
+        return guard::Error{guard::Fault::configuration, "'" + redacted(access.url) +
+                                                             "' names no store that is known: use " +
+                                                             known_schemes()};
+    return kind->open(*url, access, std::move(claim), std::move(reporter));
+}
+
+}  // namespace store

@@ -1,0 +1,80 @@
+#include "store/redis/endpoint.hpp"
+
+#include <sys/un.h>
+
+#include <charconv>
+
+namespace store::redis {
+namespace {
+
+using guard::Error;
+using guard::Fault;
+using guard::Result;
+
+Error refuse(const std::string& why) {
+    return {Fault::configuration,
+            "the store's URL " + why +
+                ": the forms are redis://[user][:password]@host[:port][/db] and "
+                "redis+unix:///path[?db=N]"};
+}
+
+std::optional<int> number(std::string_view text, int least, int most) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = error == std::errc{} && end == text.data() + text.size();
+    return whole && value >= least && value <= most ? std::optional(value) : std::nullopt;
+}
+
+constexpr int most_databases = 1'000'000'000;
+
+Result<Endpoint> with_socket(const Url& url, Endpoint endpoint) {
+    if (!url.host.empty() || url.port) return refuse("has a host before the socket's path");
+    if (url.path.size() < 2) return refuse("lacks the socket's path");
+    if (url.path.find('\0') != url.path.npos || url.path.size() >= sizeof(sockaddr_un::sun_path))
+        return refuse("has a socket path that is too long or holds a NUL");
+    endpoint.unix_path = url.path;
+    if (url.query.empty()) return endpoint;
+    const bool named = url.query.starts_with("db=");
+    const auto db = named ? number(std::string_view(url.query).substr(3), 0, most_databases)
+                          : std::nullopt;
+    if (!db) return refuse("has a query that is not db=NUMBER");
+    endpoint.database = *db;
+    return endpoint;
+}
+
+Result<Endpoint> with_host(const Url& url, Endpoint endpoint) {
+    if (url.host.empty()) return refuse("lacks a host");
+    if (url.host.find('\0') != url.host.npos) return refuse("has a host with a NUL");
+    if (!url.query.empty()) return refuse("has a query, which means nothing here");
+    endpoint.host = url.host;
+    endpoint.port = url.port.value_or("6379");
+    if (!number(endpoint.port, 1, 65535)) return refuse("has a port that is not 1 to 65535");
+    if (url.path.size() > 1) {
+        const auto db = number(std::string_view(url.path).substr(1), 0, most_databases);
+        if (!db) return refuse("has a path that is no database number");
+        endpoint.database = *db;
+    }
+    return endpoint;
+}
+
+}  // namespace
+
+Result<Endpoint> Endpoint::from(const Url& url, std::optional<std::string> password) {
+    Endpoint endpoint;
+    endpoint.user = url.user.value_or("");
+    endpoint.password = url.password ? url.password : std::move(password);
+    if (!endpoint.user.empty() && !endpoint.password)
+        return refuse("names a user, but no password is given by it, --password-file or "
+                      "REDISCLI_AUTH");
+    return url.scheme == "redis+unix" ? with_socket(url, std::move(endpoint))
+                                      : with_host(url, std::move(endpoint));
+}
+
+std::string Endpoint::text() const {
+    const std::string db = database == 0 ? "" : std::to_string(database);
+    if (!unix_path.empty()) return "redis+unix://" + unix_path + (db.empty() ? "" : "?db=" + db);
+    const bool v6 = host.find(':') != host.npos;
+    return "redis://" + (v6 ? "[" + host + "]" : host) + ":" + port + (db.empty() ? "" : "/" + db);
+}
+
+}  // namespace store::redis

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <memory>
+
+#include "store/store.hpp"
+#include "store/url.hpp"
+
+namespace store::redis {
+
+/// A store on one Redis or Valkey server: see DESIGN section 4 and the scripts beside this file.
+[[nodiscard]] guard::Result<std::unique_ptr<Store>> open(const Url& url, const Access& access,
+                                                         guard::Claim claim,
+                                                         guard::Reporter reporter);
+
+/// The key of the slot's fence, in the same cluster hash slot as `key`: `{key}:fence`, or
+/// `key:fence` where `key` has a hash tag of its own.
+[[nodiscard]] std::string fence_key(const std::string& key);
+
+}  // namespace store::redis

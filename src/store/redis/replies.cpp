@@ -1,0 +1,91 @@
+#include "store/redis/replies.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace store::redis {
+namespace {
+
+using guard::Fault;
+
+struct Meaning {
+    std::string_view start;  ///< how the error reply begins
+    Fault fault;
+    std::string_view words;
+    bool passing = false;  ///< ends by itself within seconds
+};
+
+/// First match counts. The server's error codes are those of its src/server.c and the command pages.
+constexpr std::array meanings{
+    Meaning{"NOAUTH", Fault::denied,
+            "the server wants a login: put user and password into the URL (by environment or "
+            "configuration file), or use --password-file"},
+    Meaning{"WRONGPASS", Fault::denied, "the server refused the user name or password"},
+    Meaning{"ERR invalid password", Fault::denied, "the server refused the password"},
+    Meaning{"ERR AUTH", Fault::denied,
+            "a password was given, but the server has none configured: leave it out"},
+    Meaning{"ERR Client sent AUTH", Fault::denied,
+            "a password was given, but the server has none configured: leave it out"},
+    Meaning{"NOPERM", Fault::denied, "the user lacks a right on this server"},
+    Meaning{"DENIED", Fault::denied,
+            "the server runs in protected mode and takes local clients only: give it a password"},
+    Meaning{"ERR DB index", Fault::configuration, "the server has no such database number"},
+    Meaning{"ERR invalid DB index", Fault::configuration, "the server has no such database number"},
+    Meaning{"LOADING", Fault::unreachable, "the server is still loading its data", true},
+    Meaning{"BUSY", Fault::unreachable,
+            "the server is busy with a script that does not end: see SCRIPT KILL", true},
+    Meaning{"MASTERDOWN", Fault::unreachable,
+            "the server is a replica that has lost its primary", true},
+    Meaning{"CLUSTERDOWN", Fault::unreachable, "the cluster is down", true},
+    Meaning{"TRYAGAIN", Fault::unreachable, "the cluster is moving the key", true},
+    Meaning{"NOREPLICAS", Fault::unreachable,
+            "the server has too few replicas to take writes (min-replicas-to-write)", true},
+    Meaning{"READONLY", Fault::unreachable,
+            "the server is a read-only replica: use the primary's address"},
+    Meaning{"OOM", Fault::unreachable,
+            "the server is out of memory (maxmemory) and takes no writes"},
+    Meaning{"MISCONF", Fault::unreachable,
+            "the server cannot save its data and therefore takes no writes"},
+    Meaning{"MOVED", Fault::unreachable,
+            "the server is a cluster's node and another one has the key"},
+    Meaning{"ERR max number of clients", Fault::unreachable,
+            "the server has as many clients as it takes (maxclients)", true},
+};
+
+const Meaning* meaning_of(std::string_view error_reply) noexcept {
+    const auto found = std::ranges::find_if(
+        meanings, [&](const Meaning& m) { return error_reply.starts_with(m.start); });
+    return found == meanings.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::string_view text_of(const redisReply& reply) noexcept {
+    switch (reply.type) {
+        case REDIS_REPLY_STRING:
+        case REDIS_REPLY_STATUS:
+        case REDIS_REPLY_ERROR:
+            return {reply.str, reply.len};
+        default:
+            return {};
+    }
+}
+
+std::string_view text_at(const redisReply& reply, std::size_t index) noexcept {
+    if (reply.type != REDIS_REPLY_ARRAY || index >= reply.elements) return {};
+    return text_of(*reply.element[index]);
+}
+
+guard::Error plain_words(std::string_view error_reply) {
+    const auto* meaning = meaning_of(error_reply);
+    const std::string said = "'" + std::string(error_reply) + "'";
+    if (meaning == nullptr) return {Fault::unreachable, "the server answered " + said};
+    return {meaning->fault, std::string(meaning->words) + " (" + said + ")"};
+}
+
+bool passes_by_itself(std::string_view error_reply) noexcept {
+    const auto* meaning = meaning_of(error_reply);
+    return meaning != nullptr && meaning->passing;
+}
+
+}  // namespace store::redis

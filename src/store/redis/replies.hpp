@@ -1,0 +1,30 @@
+#pragma once
+
+#include <hiredis/hiredis.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "guard/result.hpp"
+
+namespace store::redis {
+
+struct FreeReply {
+    void operator()(redisReply* reply) const noexcept { freeReplyObject(reply); }
+};
+using Reply = std::unique_ptr<redisReply, FreeReply>;
+
+/// The bytes of a string or status reply, or of element `index` of an array; empty otherwise.
+[[nodiscard]] std::string_view text_of(const redisReply& reply) noexcept;
+[[nodiscard]] std::string_view text_at(const redisReply& reply, std::size_t index) noexcept;
+
+/// A server's error reply in plain words. Its first word tells the kind (NOAUTH, NOPERM, LOADING …):
+/// the fault is `denied` for logins and rights, `configuration` for a database that is not there,
+/// else `unreachable`: the server cannot serve now.
+[[nodiscard]] guard::Error plain_words(std::string_view error_reply);
+
+/// Whether the condition behind an error reply passes by itself, so that trying again soon helps.
+[[nodiscard]] bool passes_by_itself(std::string_view error_reply) noexcept;
+
+}  // namespace store::redis

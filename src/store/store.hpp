@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "guard/lease.hpp"
+#include "guard/poller.hpp"
+#include "guard/report.hpp"
+#include "guard/result.hpp"
+
+namespace store {
+
+/// Told while an entry waits: `holder` is the token that holds the slot.
+using OnTaken = std::function<void(const std::string& holder)>;
+
+/// Where slots are kept. An object serves one claim of one process.
+class Store {
+public:
+    virtual ~Store() = default;
+
+    /// Blocks until the slot is entered, the patience is over (`Fault::taken`), or `poller` is
+    /// interrupted. After an error, call `release`: an answer that was lost may have been a yes.
+    virtual guard::Result<guard::Lease> enter(const guard::Patience& patience, guard::Poller& poller,
+                                              const OnTaken& on_taken) = 0;
+
+    /// Keeps the lease until `run` is interrupted (the command has ended) or the lease is lost.
+    virtual guard::Holding hold(const guard::Lease& lease, guard::LeasedRun& run) = 0;
+
+    /// Frees the slot if our token still holds it; else, or where nothing was ever asked for, does
+    /// nothing. Idempotent. Gives up at `until`.
+    virtual guard::Result<guard::Done> release(guard::Deadline until, guard::Poller& poller) = 0;
+
+    /// Whether `token` holds the claim's slot now: a nested call asks for its parent's.
+    virtual guard::Result<bool> held_by(const std::string& token, guard::Deadline until,
+                                        guard::Poller& poller) = 0;
+};
+
+/// How the user wants stores to be reached.
+struct Access {
+    std::string url;
+    std::optional<std::string> password;  ///< where the URL has none
+    guard::Duration connect_timeout;
+    guard::Duration response_timeout;
+    guard::Duration retry_interval;
+};
+
+/// The store that the URL's scheme names, for `claim`. Nothing is connected yet. A URL that no store
+/// understands is a configuration error which lists the schemes there are.
+[[nodiscard]] guard::Result<std::unique_ptr<Store>> open(const Access& access, guard::Claim claim,
+                                                         guard::Reporter reporter);
+
+}  // namespace store

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "guard/result.hpp"
+
+namespace store {
+
+/// What a password is replaced by wherever a URL is shown.
+inline constexpr std::string_view redacted_secret = "***";
+
+/// A store's address, taken apart by RFC 3986. All parts but the scheme are percent-decoded to
+/// bytes.
+struct Url {
+    std::string scheme;  ///< lower case
+    std::optional<std::string> user;
+    std::optional<std::string> password;
+    std::string host;  ///< without the brackets of an IPv6 address
+    std::optional<std::string> port;
+    std::string path;
+    std::string query;
+
+    /// Errors never repeat the password.
+    static guard::Result<Url> parse(std::string_view text);
+};
+
+/// The part of `text` that is a password: from the first `:` of the user information to the last
+/// `@` before the path. Empty where there is none. Works on text that is no proper URL, too.
+[[nodiscard]] std::string_view password_in(std::string_view text) noexcept;
+
+/// `text` with its password replaced by `***`.
+[[nodiscard]] std::string redacted(std::string_view text);
+
+}  // namespace store

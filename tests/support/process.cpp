@@ -1,0 +1,144 @@
+#include "support/process.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+#include <stdexcept>
+
+#include "support/temp_dir.hpp"
+
+namespace support {
+namespace {
+
+guard::Descriptor scratch(const std::string& text = {}) {
+    guard::Descriptor file{memfd_create("scratch", MFD_CLOEXEC)};
+    if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+        throw std::runtime_error("memfd");
+    lseek(file.get(), 0, SEEK_SET);
+    return file;
+}
+
+std::string all_of(int fd) {
+    std::string text;
+    std::array<char, 4096> buffer{};
+    for (ssize_t got = 0;
+         (got = pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(text.size()))) > 0;)
+        text.append(buffer.data(), static_cast<std::size_t>(got));
+    return text;
+}
+
+[[noreturn]] void become(const std::vector<std::string>& argv, const Launch& launch, int in, int out,
+                         int err) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L);
+    setsid();
+    if (launch.terminal >= 0) {
+        ioctl(launch.terminal, TIOCSCTTY, 0);
+        in = out = err = launch.terminal;
+    }
+    dup2(in, 0);
+    dup2(out, 1);
+    dup2(err, 2);
+    for (const auto& variable : launch.environment)
+        if (const auto equals = variable.find('='); equals == variable.npos)
+            unsetenv(variable.c_str());
+        else
+            setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
+    if (launch.before_exec) launch.before_exec();
+    std::vector<char*> words;
+    for (const auto& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    execvp(words[0], words.data());
+    _exit(127);
+}
+
+}  // namespace
+
+Process::Process(const std::vector<std::string>& argv, const Launch& launch)
+    : out_(scratch()), err_(scratch()) {
+    const auto input = scratch(launch.input);
+    pid_ = fork();
+    if (pid_ < 0) throw std::runtime_error("fork");
+    if (pid_ == 0) become(argv, launch, input.get(), out_.get(), err_.get());
+}
+
+Process::Process(Process&& other) noexcept
+    : pid_(std::exchange(other.pid_, 0)),
+      out_(std::move(other.out_)),
+      err_(std::move(other.err_)),
+      status_(other.status_) {}
+
+Process::~Process() {
+    if (pid_ == 0 || status_) return;
+    ::kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+}
+
+void Process::signal(int number) const {
+    ::kill(pid_, number);
+}
+
+bool Process::ended() {
+    int status = 0;
+    if (!status_ && waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
+    return status_.has_value();
+}
+
+int Process::wait(std::chrono::steady_clock::duration limit) {
+    if (!eventually([&] { return ended(); }, limit))
+        throw std::runtime_error("process " + std::to_string(pid_) + " does not end; it wrote: " + err());
+    return WIFSIGNALED(*status_) ? 128 + WTERMSIG(*status_) : WEXITSTATUS(*status_);
+}
+
+std::string Process::out() const {
+    return all_of(out_.get());
+}
+
+std::string Process::err() const {
+    return all_of(err_.get());
+}
+
+char state_of(pid_t pid) {
+    const auto stat = read_file("/proc/" + std::to_string(pid) + "/stat");
+    const auto paren = stat.rfind(')');
+    return paren == stat.npos || paren + 2 >= stat.size() ? '\0' : stat[paren + 2];
+}
+
+bool alive(pid_t pid) {
+    const char state = state_of(pid);
+    return state != '\0' && state != 'Z' && state != 'X';
+}
+
+std::vector<pid_t> pids_in(const std::string& text) {
+    std::istringstream words{text};
+    std::vector<pid_t> pids;
+    for (pid_t pid = 0; words >> pid;) pids.push_back(pid);
+    return pids;
+}
+
+std::vector<pid_t> processes_with(const std::string& variable) {
+    std::vector<pid_t> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+        const pid_t pid = std::atoi(entry.path().filename().c_str());
+        if (pid <= 0 || !alive(pid)) continue;
+        const std::string environment = '\0' + read_file(entry.path() / "environ");
+        if (environment.find('\0' + variable + '\0') != environment.npos) found.push_back(pid);
+    }
+    return found;
+}
+
+std::vector<pid_t> children_of(pid_t pid) {
+    const auto id = std::to_string(pid);
+    return pids_in(read_file("/proc/" + id + "/task/" + id + "/children"));
+}
+
+}  // namespace support

@@ -1,10 +1,12 @@
 // The whole story on one page: parse, wire, enter, run, release, exit status.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "cli/duration.hpp"
 #include "cli/exit_status.hpp"
@@ -67,11 +69,10 @@ guard::Result<std::unique_ptr<store::Store>> open_store(const cli::Invocation& i
 /// One run, from a parsed command line to the exit status.
 class Run {
 public:
-    Run(const cli::Invocation& invocation, const run::OriginalSignals& original, run::Warden warden)
+    Run(const cli::Invocation& invocation, const run::OriginalSignals& original)
         : invocation_(invocation),
           settings_(invocation.settings),
           original_(original),
-          warden_(std::move(warden)),
           messages_(settings_.log_format, settings_.quiet, settings_.verbose),
           claim_(make_claim(invocation)) {
         messages_.about(invocation.key.text(), claim_.key);
@@ -91,13 +92,27 @@ public:
         if (!lease) return give_up(lease.error());
         // A signal that came meanwhile must not find a command started after it.
         if (entering_.interruption()) return give_up({guard::Fault::interrupted, ""});
+        if (!warden_) return give_up({guard::Fault::system, "there is no warden process"});
         return hold(*lease);
     }
 
 private:
+    /// Forks the warden; done while the store works on our first request.
+    void fork_warden() {
+        auto warden = run::Warden::fork(original_);
+        if (warden)
+            warden_.emplace(std::move(*warden));
+        else
+            messages_.fatal(warden.error());
+    }
+
+    void dismiss_warden() {
+        if (warden_) warden_->dismiss();
+    }
+
     int fail(const guard::Error& error) {
         messages_.fatal(error);
-        warden_.dismiss();
+        dismiss_warden();
         return cli::status_of(error.fault, settings_.conflict_exit_code);
     }
 
@@ -113,7 +128,7 @@ private:
 
     int pass_through() {
         messages_({Level::detail, "nested", "an outer call holds the slot: passing straight through"});
-        warden_.dismiss();
+        dismiss_warden();
         return cannot_run(run::exec(invocation_.command, {}, original_));
     }
 
@@ -156,7 +171,7 @@ private:
         messages_({Level::notice, "interrupted",
                    fmt::format("interrupted by SIG{}, nothing was run", sigabbrev_np(*signal)),
                    {{"signal", std::int64_t{*signal}}}});
-        warden_.dismiss();
+        dismiss_warden();
         return cli::by_signal + *signal;
     }
 
@@ -177,7 +192,7 @@ private:
 
     int hold(const guard::Lease& lease) {
         const auto terminal = run::Terminal::controlling();
-        run::Keeper keeper{std::move(warden_), signals_,
+        run::Keeper keeper{std::move(*warden_), signals_,
                            [this](const guard::Report& report) { messages_(report); }};
         const auto started = BootClock::now();
         keeper.start(make_order(lease, terminal.has_value()));
@@ -199,7 +214,7 @@ private:
     }
 
     void give_back(bool lost, const run::Keeper& keeper, Duration held) {
-        if (!settings_.renew && held > settings_.lease_ttl * 8 / 10)
+        if (!settings_.renew && (keeper.ran_out() || held > settings_.lease_ttl * 8 / 10))
             messages_({Level::warning, "ttl-too-short",
                        fmt::format("held for {} of {}, and the lease is not renewed: raise --lease-ttl "
                                    "to {}",
@@ -240,7 +255,7 @@ private:
                            "the lease was over before the command could start, nothing was run"});
                 return cli::lease_lost;
             case RunEnd::warden_killed:
-                return cli::internal_error;
+                return lost ? cli::lease_lost : cli::internal_error;
             case RunEnd::ended:
                 break;
         }
@@ -251,8 +266,8 @@ private:
     const cli::Settings& settings_;
     const run::OriginalSignals& original_;
     run::SignalReader signals_ = run::SignalReader::for_keeper();
-    run::Entering entering_{original_, signals_};
-    run::Warden warden_;
+    run::Entering entering_{original_, signals_, [this] { fork_warden(); }};
+    std::optional<run::Warden> warden_;
     cli::Messages messages_;
     guard::Claim claim_;
     std::unique_ptr<store::Store> store_;
@@ -267,26 +282,13 @@ int quit(const guard::Error& error) {
 
 int main(int argc, char** argv) {
     const auto original = run::OriginalSignals::take();
-    // Before the parsing: forking is cheapest while little memory is in use.
-    auto warden = run::Warden::fork(original);
-    if (!warden) return quit(warden.error());
-
     const auto parsed = cli::parse(argc, argv);
-    if (!parsed) {
-        warden->dismiss();
-        return quit(parsed.error());
-    }
-    if (const auto* answer = std::get_if<cli::Answer>(&*parsed)) {
-        warden->dismiss();
+    if (!parsed) return quit(parsed.error());
+    if (const auto* answer = std::get_if<cli::Answer>(&*parsed))
         return std::fputs(answer->text.c_str(), stdout) < 0 || std::fflush(stdout) != 0
                    ? cli::system_error
                    : EXIT_SUCCESS;
-    }
-    const auto& invocation = std::get<cli::Invocation>(*parsed);
-    if (invocation.password_was_in_argv) {
-        warden->dismiss();  // its copy of argv still has the password
-        warden = run::Warden::fork(original);
-        if (!warden) return quit(warden.error());
-    }
-    return Run{invocation, original, std::move(*warden)}();
+    Run run{std::get<cli::Invocation>(*parsed), original};
+    // Not by exit(3): taking everything apart first would only cost time.
+    _exit(run());
 }

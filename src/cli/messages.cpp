@@ -6,8 +6,9 @@
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <array>
-#include <ctime>
 #include <nlohmann/json.hpp>
+
+#include "guard/utc.hpp"
 
 namespace cli {
 namespace {
@@ -43,15 +44,6 @@ std::string_view name_of(guard::Fault fault) noexcept {
     return "internal";
 }
 
-std::string utc_now() {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    gmtime_r(&now, &parts);
-    std::array<char, 32> text{};
-    std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return text.data();
-}
-
 }  // namespace
 
 Messages::Messages(LogFormat format, bool quiet, bool verbose)
@@ -77,7 +69,7 @@ void Messages::operator()(const Report& report) const {
         logger_->info("{}{}", slot_.empty() ? "" : printable(slot_) + ": ", printable(report.text));
         return;
     }
-    nlohmann::ordered_json json{{"time", utc_now()},
+    nlohmann::ordered_json json{{"time", guard::utc_now()},
                                 {"level", name_of(report.level)},
                                 {"event", report.event},
                                 {"message", report.text}};

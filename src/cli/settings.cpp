@@ -107,7 +107,7 @@ constexpr std::array settings_table{
     Setting{"--lease-ttl", "DURATION", Group::lease, "the lease's length, renewed every third [30s]",
             set_positive_duration<&S::lease_ttl>},
     Setting{"--no-renew", "", Group::lease, "one lease of --lease-ttl, never renewed", set_no_renew},
-    Setting{"--on-lost", "term|warn", Group::lease, "lease lost: end the command, or only say so [term]",
+    Setting{"--on-lost", "term|warn", Group::lease, "lease lost: end the command or say so [term]",
             set_on_lost},
     Setting{"--kill-after", "DURATION", Group::lease, "from TERM to KILL when ending the command [5s]",
             set_duration<&S::kill_after>},

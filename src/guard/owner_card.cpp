@@ -6,8 +6,9 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
-#include <ctime>
 #include <nlohmann/json.hpp>
+
+#include "guard/utc.hpp"
 
 namespace guard {
 namespace {
@@ -36,15 +37,6 @@ std::string user_name() {
 std::string host_name() {
     std::array<char, 256> name{};
     return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
-std::string utc_now() {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    gmtime_r(&now, &parts);
-    std::array<char, 32> text{};
-    std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return text.data();
 }
 
 bool is_uuid(std::string_view text) noexcept {

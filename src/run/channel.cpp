@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -58,11 +59,17 @@ bool Channel::offer(const Message& message) const noexcept {
 
 bool Channel::transmit(const Message& message, int flags) const noexcept {
     Header header{message.kind, static_cast<std::uint32_t>(message.bytes.size()), message.number};
-    // A header fits whole or not at all: the socket's buffer takes it in one piece.
-    const ssize_t sent = ::send(fd(), &header, sizeof header, MSG_NOSIGNAL | flags);
+    // In one piece, so that the other end is woken once; the socket's buffer takes a header whole.
+    std::array<iovec, 2> parts{{{&header, sizeof header},
+                                {const_cast<char*>(message.bytes.data()), message.bytes.size()}}};
+    msghdr whole{};
+    whole.msg_iov = parts.data();
+    whole.msg_iovlen = parts.size();
+    const ssize_t sent = sendmsg(fd(), &whole, MSG_NOSIGNAL | flags);
     if (sent < 0 && errno == EINTR) return transmit(message, flags);
-    if (sent != sizeof header) return false;
-    return send_all(fd(), message.bytes.data(), message.bytes.size());
+    if (sent < static_cast<ssize_t>(sizeof header)) return false;
+    const auto done = static_cast<std::size_t>(sent) - sizeof header;
+    return send_all(fd(), message.bytes.data() + done, message.bytes.size() - done);
 }
 
 std::optional<Message> Channel::receive() const {

@@ -4,24 +4,48 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 
 namespace run {
+namespace {
+
+/// What exec takes, made ahead: between vfork and exec nothing may be allocated. execvpe takes char*,
+/// yet changes nothing.
+struct Program {
+    std::vector<char*> argv;
+    std::vector<char*> environment;
+
+    Program(const std::vector<std::string>& command, const std::vector<std::string>& variables) {
+        argv.reserve(command.size() + 1);
+        for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+        argv.push_back(nullptr);
+        for (char** old = environ; *old != nullptr; ++old) {
+            const bool replaced = std::ranges::any_of(variables, [&](const std::string& variable) {
+                return std::strncmp(*old, variable.c_str(), variable.find('=') + 1) == 0;
+            });
+            if (!replaced) environment.push_back(*old);
+        }
+        for (const auto& variable : variables)
+            environment.push_back(const_cast<char*>(variable.c_str()));
+        environment.push_back(nullptr);
+    }
+
+    [[nodiscard]] int exec(const OriginalSignals& original) noexcept {
+        original.restore();
+        execvpe(argv[0], argv.data(), environment.data());
+        return errno;
+    }
+};
+
+}  // namespace
 
 int exec(const std::vector<std::string>& command, const std::vector<std::string>& environment,
          const OriginalSignals& original) noexcept {
-    // execvp and putenv take char*, yet change nothing.
-    std::vector<char*> argv;
-    argv.reserve(command.size() + 1);
-    for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-    argv.push_back(nullptr);
-    for (const auto& variable : environment) putenv(const_cast<char*>(variable.c_str()));
-    original.restore();
-    execvp(argv[0], argv.data());
-    return errno;
+    return Program{command, environment}.exec(original);
 }
 
 int Command::failure() const noexcept {
@@ -39,13 +63,16 @@ guard::Result<Command> start(const Order& order, const OriginalSignals& original
     const guard::Descriptor write_end{ends[1]};
 
     const pid_t warden = getpid();
-    const pid_t pid = fork();
+    // vfork(2): the child borrows our memory until its exec, so nothing is copied, and a pid that is
+    // returned has run its exec. Not posix_spawn(3): that cannot ask for PDEATHSIG.
+    Program program{order.command, order.environment};
+    const pid_t pid = vfork();
     if (pid < 0) return failed("fork");
     if (pid == 0) {
         if (order.own_group) setpgid(0, 0);
         prctl(PR_SET_PDEATHSIG, SIGTERM, 0L, 0L, 0L);
         if (getppid() != warden) _exit(1);  // it died before prctl
-        const int error = exec(order.command, order.environment, original);
+        const int error = program.exec(original);
         (void)!write(write_end.get(), &error, sizeof error);
         _exit(127);
     }

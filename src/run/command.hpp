@@ -27,8 +27,9 @@ struct Command {
     [[nodiscard]] int failure() const noexcept;
 };
 
-/// Forks and execs what `order` says. The child asks for TERM when the warden dies; this holds for
-/// the child alone and serves where keeper and warden are killed together.
+/// Forks and execs what `order` says; returns when the exec is done. While that hangs, say on a dead
+/// NFS server, this process does nothing else: the keeper is its backstop. The child asks for TERM
+/// when the warden dies; this holds for the child alone and serves where both are killed together.
 [[nodiscard]] guard::Result<Command> start(const Order& order, const OriginalSignals& original);
 
 }  // namespace run

@@ -7,4 +7,8 @@ namespace run {
 /// stays for messages. What is close-on-exec is our own, since nothing of that kind outlives an exec.
 void close_inherited() noexcept;
 
+/// The other way round, in a new warden: closes what is our own, but `kept`. A connection to the store
+/// must not outlive the keeper in a copy.
+void close_own(int kept) noexcept;
+
 }  // namespace run

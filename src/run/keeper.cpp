@@ -79,8 +79,19 @@ void Keeper::serve_signals() {
         // The warden continues us together with the command: that is no news for the command.
         const bool from_warden = info->ssi_pid == static_cast<std::uint32_t>(warden_.pid);
         if (from_warden || ending_) continue;
+        if (signal == SIGTSTP && shares_group_ && command_ == 0) {
+            postpone_stop();
+            continue;
+        }
         warden_.channel.offer({reached_command(*info) ? Message::noticed : Message::signal, signal});
     }
+}
+
+/// A stop that hits the child between vfork and exec would hold the warden as well, for ever: it is
+/// undone (CONT also discards a stop that is still pending) and repeated when the command runs.
+void Keeper::postpone_stop() {
+    for (const pid_t pid : descendants()) kill(pid, SIGCONT);
+    stop_postponed_ = true;
 }
 
 /// Whether the command has met this signal already, since it is in our process group.
@@ -124,6 +135,7 @@ void Keeper::serve_channel() {
     switch (message->kind) {
         case Message::started:
             command_ = number;
+            if (stop_postponed_) warden_.channel.offer({Message::signal, SIGTSTP});
             break;
         case Message::ending:
             ran_out_ = true;

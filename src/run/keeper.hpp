@@ -55,6 +55,7 @@ public:
 private:
     void serve_signals();
     void serve_channel();
+    void postpone_stop();
     void reap();
     void take_over(guard::Deadline kill_at);
     void watch_over(guard::Deadline deadline);
@@ -76,6 +77,7 @@ private:
     std::optional<int> status_;                ///< the command's, reaped after that
     std::optional<RunEnd> end_;
     bool warden_reaped_ = false;
+    bool stop_postponed_ = false;
     bool warden_killed_tree_ = false;
     bool ran_out_ = false;
 };

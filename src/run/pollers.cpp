@@ -20,6 +20,7 @@ Wake Undisturbed::wait(int fd, short events, Deadline until) {
 }
 
 Wake Entering::wait(int fd, short events, Deadline until) {
+    if (meanwhile_ && fd >= 0 && (events & POLLIN) != 0) std::exchange(meanwhile_, nullptr)();
     for (;;) {
         if (interruption()) return Wake::interrupted;
         std::array<pollfd, 3> fds{{{fd, events, 0}, {signals_.fd(), POLLIN, 0}, {}}};

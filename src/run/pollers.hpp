@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "guard/poller.hpp"
 #include "run/signals.hpp"
@@ -20,8 +22,10 @@ private:
 /// Waits while the slot is not ours: a signal that would have ended the command ends the wait.
 class Entering final : public guard::Poller {
 public:
-    Entering(const OriginalSignals& original, const SignalReader& signals) noexcept
-        : original_(original), signals_(signals) {}
+    /// `meanwhile` is called once, when there is an answer to wait for: what it does costs no time.
+    Entering(const OriginalSignals& original, const SignalReader& signals,
+             std::function<void()> meanwhile)
+        : original_(original), signals_(signals), meanwhile_(std::move(meanwhile)) {}
 
     [[nodiscard]] guard::Wake wait(int fd, short events, guard::Deadline until) override;
 
@@ -33,6 +37,7 @@ private:
 
     const OriginalSignals& original_;
     const SignalReader& signals_;
+    std::function<void()> meanwhile_;
     TimedPoll poll_;
     std::optional<int> interruption_;
 };

@@ -211,6 +211,8 @@ void stand_guard(Channel& channel, const OriginalSignals& original, pid_t keeper
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, nullptr);
     become_subreaper();
+    close_own(channel.fd());
+    const bool sees_tree = can_see_tree();
 
     const auto first = channel.receive();
     if (!first || first->kind != Message::start) return;
@@ -219,7 +221,7 @@ void stand_guard(Channel& channel, const OriginalSignals& original, pid_t keeper
         channel.send({Message::late});
         return;
     }
-    auto command = can_see_tree() ? start(order, original) : guard::Result<Command>(no_proc());
+    auto command = sees_tree ? start(order, original) : guard::Result<Command>(no_proc());
     if (!command) {
         channel.send({Message::no_start, 0, command.error().text});
         return;

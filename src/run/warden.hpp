@@ -18,8 +18,8 @@ struct Warden {
     Channel channel;
     std::vector<pid_t> earlier_children;  ///< what a shell left us that became this program by exec
 
-    /// Forks it. Early in a program's life is best: fork(2) costs by the memory in use. It waits for
-    /// its Order; when the channel closes before one came, it exits.
+    /// Forks it. It waits for its Order; when the channel closes before one came, it exits. Of this
+    /// process's own descriptors (those that are close-on-exec) it keeps none.
     static guard::Result<Warden> fork(const OriginalSignals& original);
 
     /// Lets it go before it has started anything, and reaps it.

@@ -14,7 +14,10 @@ elseif holder then
   return {'taken', holder}
 else
   local grace = tonumber(ARGV[4])
-  if grace > 0 then
+  -- A server counts as saved when it starts, and LASTSAVE is far cheaper than INFO.
+  local saved = grace > 0 and redis.pcall('LASTSAVE')
+  local old = type(saved) == 'number' and redis.call('TIME')[1] - saved > grace
+  if grace > 0 and not old then
     -- The right to INFO is optional.
     local info = redis.pcall('INFO', 'server')
     local uptime = type(info) == 'string' and tonumber(string.match(info, 'uptime_in_seconds:(%d+)'))

@@ -182,7 +182,8 @@ std::optional<Error> RedisStore::verdict(const Attempt& tried, const guard::Pati
     if (tried.outcome != Attempt::failed) return std::nullopt;
     // A store that is down from the start is told soon; one that goes down later may come back.
     const bool may_pass = tried.error.fault == Fault::unreachable &&
-                          (contact.answered || (tried.passing && now < contact.first_answer));
+                          (contact.answered ||
+                           (tried.passing && after(now, longest_pause) < contact.first_answer));
     if (!may_pass || wait_is_over) return tried.error;
     return std::nullopt;
 }
@@ -237,6 +238,8 @@ Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
 
 /// One try to renew. After a failure it may be tried again until the deadline.
 RedisStore::Renewal RedisStore::renew(Deadline& deadline, LeasedRun& run) {
+    // A short lease leaves time for a second try, too.
+    const Duration answer_time = std::min(response_timeout_, claim_.ttl / 6);
     const auto within = [&](Duration span) {
         return std::min(deadline, after(BootClock::now(), span));
     };
@@ -244,12 +247,12 @@ RedisStore::Renewal RedisStore::renew(Deadline& deadline, LeasedRun& run) {
         return renewal_failed(up.error());
 
     Deadline asked = BootClock::now();
-    auto answer = ask_renewal(false, within(response_timeout_), run);
+    auto answer = ask_renewal(false, within(answer_time), run);
     if (answer && *answer == "missing") {
         // Asked for in a second step, so that a request which a stuck server executes late never
         // brings back the key of a holder that is gone.
         asked = BootClock::now();
-        if (asked < deadline) answer = ask_renewal(true, within(response_timeout_), run);
+        if (asked < deadline) answer = ask_renewal(true, within(answer_time), run);
     }
     if (!answer) return renewal_failed(answer.error());
     if (*answer == "foreign") return Renewal::foreign;

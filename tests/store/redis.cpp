@@ -1,0 +1,287 @@
+// The contract of a store (DESIGN section 3), tried on a real server by the store's own interface.
+#include <doctest/doctest.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "guard/owner_card.hpp"
+#include "store/redis/connection.hpp"
+#include "store/store.hpp"
+#include "support/program.hpp"
+#include "support/redis_server.hpp"
+
+using namespace support;
+using guard::BootClock;
+using guard::Deadline;
+using guard::Fault;
+using guard::Wake;
+
+namespace {
+
+/// Waits by poll(2); interrupted when asked to be.
+class TestRun final : public guard::LeasedRun {
+public:
+    Wake wait(int fd, short events, Deadline until) override {
+        ++waits;
+        if (interrupted) return Wake::interrupted;
+        while (BootClock::now() < until) {
+            if (interrupt_at <= BootClock::now()) return Wake::interrupted;
+            pollfd entry{fd, events, 0};
+            if (::poll(&entry, 1, 1) > 0) return Wake::ready;
+        }
+        return Wake::timeout;
+    }
+    void extended(Deadline deadline) override { deadlines.push_back(deadline); }
+
+    bool interrupted = false;
+    Deadline interrupt_at = guard::never;
+    int waits = 0;
+    std::vector<Deadline> deadlines;
+};
+
+struct Client {
+    Client(const std::string& url, const std::string& slot, guard::Duration ttl = 30s) {
+        (void)signal(SIGPIPE, SIG_IGN);  // as the program blocks it
+        claim = {key_of(slot), guard::make_token(guard::OwnerCard::of_this_process("test")), ttl, true};
+        auto opened = store::open({url, std::nullopt, 2s, 1s, 20ms}, claim,
+                                  [this](const guard::Report& report) { reports.push_back(report); });
+        REQUIRE(opened);
+        store = std::move(*opened);
+    }
+    auto enter(guard::Patience patience = {}) {
+        return store->enter(patience, run, [this](const std::string& holder) { holders.push_back(holder); });
+    }
+    auto release() { return store->release(guard::after(BootClock::now(), 2s), undisturbed); }
+    [[nodiscard]] bool told(std::string_view event) const {
+        return std::ranges::any_of(reports, [&](const auto& report) { return report.event == event; });
+    }
+
+    guard::Claim claim;
+    std::unique_ptr<store::Store> store;
+    TestRun run;
+    TestRun undisturbed;
+    std::vector<guard::Report> reports;
+    std::vector<std::string> holders;
+};
+
+constexpr guard::Patience once{.once = true};
+
+}  // namespace
+
+TEST_CASE("enter, exclude, release; release is idempotent and never frees another's lease") {
+    auto& redis = shared_redis();
+    for (const auto& url : {redis.url(), redis.unix_url(), redis.url() + "/3"}) {
+        Client first(url, "agent:contract");
+        Client second(url, "agent:contract");
+        REQUIRE(first.enter(once));
+        const auto refused = second.enter(once);
+        REQUIRE_FALSE(refused);
+        CHECK(refused.error().fault == Fault::taken);
+        CHECK(refused.error().text == first.claim.token);
+        CHECK(second.release());
+        CHECK_FALSE(second.enter(once));
+        CHECK(first.release());
+        CHECK(first.release());
+        REQUIRE(second.enter(once));
+        CHECK(first.release());
+        CHECK(*second.store->held_by(second.claim.token, guard::never, second.run));
+        CHECK_FALSE(*second.store->held_by(first.claim.token, guard::never, second.run));
+        CHECK(second.release());
+    }
+}
+
+TEST_CASE("an answer that was lost: the retry finds its own entry and does not wait for itself") {
+    auto& redis = shared_redis();
+    Client client(redis.unix_url(), "agent:lost-answer");
+    // As if an earlier request of ours had come through and its answer had not.
+    redis.command({"SET", client.claim.key, client.claim.token, "PX", "1000"});
+    const auto lease = client.enter(once);
+    REQUIRE(lease);
+    CHECK(std::stol(*redis.command({"PTTL", client.claim.key})) > 20000);
+    CHECK(client.release());
+    CHECK(redis.command({"EXISTS", client.claim.key}) == "0");
+}
+
+TEST_CASE("the fence grows with each entry, also after it has expired or has run ahead of the clock") {
+    auto& redis = shared_redis();
+    std::uint64_t last = 0;
+    for (int i = 0; i < 5; ++i) {
+        Client client(redis.unix_url(), "agent:fence");
+        const auto lease = client.enter(once);
+        REQUIRE(lease);
+        CHECK(lease->fence > last);
+        last = lease->fence;
+        CHECK(client.release());
+        if (i == 1) redis.command({"DEL", fence_of("agent:fence")});
+        if (i == 2) {
+            last += 3'600'000'000;
+            redis.command({"SET", fence_of("agent:fence"), std::to_string(last)});
+        }
+        if (i == 3) CHECK(lease->fence == last);
+    }
+    redis.command({"DEL", fence_of("agent:fence")});
+}
+
+TEST_CASE("the deadline is counted from before the request and less than the ttl") {
+    auto& redis = shared_redis();
+    Client client(redis.unix_url(), "agent:deadline", 10s);
+    const auto before = BootClock::now();
+    const auto lease = client.enter(once);
+    REQUIRE(lease);
+    CHECK(lease->deadline < before + 10s);
+    CHECK(lease->deadline > before + 9s);
+    CHECK(client.release());
+}
+
+TEST_CASE("interrupted and timed-out entries leave nothing behind") {
+    auto& redis = shared_redis();
+    const auto key = key_of("agent:interrupted-entry");
+    redis.command({"SET", key, "foreign", "PX", "60000"});
+    Client client(redis.unix_url(), "agent:interrupted-entry");
+    SUBCASE("interrupted") {
+        client.run.interrupt_at = BootClock::now() + 100ms;
+        const auto lease = client.enter();
+        REQUIRE_FALSE(lease);
+        CHECK(lease.error().fault == Fault::interrupted);
+    }
+    SUBCASE("timed out") {
+        const auto lease = client.enter({.until = BootClock::now() + 100ms});
+        REQUIRE_FALSE(lease);
+        CHECK(lease.error().fault == Fault::taken);
+    }
+    CHECK_FALSE(client.holders.empty());
+    CHECK(client.holders.front() == "foreign");
+    CHECK(client.release());
+    CHECK(redis.command({"GET", key}) == "foreign");
+    redis.command({"DEL", key});
+}
+
+TEST_CASE("interrupted between the request and its answer: the release behind it clears the entry") {
+    auto& redis = shared_redis();
+    Client client(redis.unix_url(), "agent:cut");
+    client.run.interrupted = true;  // every wait fails, so the answer is never read
+    const auto lease = client.enter();
+    REQUIRE_FALSE(lease);
+    CHECK(client.release());
+    CHECK(eventually([&] { return redis.command({"EXISTS", client.claim.key}) == "0"; }));
+    Client next(redis.unix_url(), "agent:cut");
+    CHECK(next.enter(once));
+    CHECK(next.release());
+}
+
+TEST_CASE("renewal extends, restores a missing key, and gives in to a foreign one") {
+    auto& redis = shared_redis();
+    Client client(redis.unix_url(), "agent:renewal", 1s);
+    const auto lease = client.enter(once);
+    REQUIRE(lease);
+    SUBCASE("extends") {
+        client.run.interrupt_at = BootClock::now() + 1500ms;
+        CHECK_FALSE(client.store->hold(*lease, client.run).lost);
+        CHECK(client.run.deadlines.size() >= 3);
+        CHECK(std::ranges::is_sorted(client.run.deadlines));
+        CHECK(redis.command({"GET", client.claim.key}) == client.claim.token);
+    }
+    SUBCASE("restores") {
+        redis.command({"DEL", client.claim.key});
+        client.run.interrupt_at = BootClock::now() + 600ms;
+        CHECK_FALSE(client.store->hold(*lease, client.run).lost);
+        CHECK(client.told("lease-restored"));
+        CHECK(redis.command({"GET", client.claim.key}) == client.claim.token);
+    }
+    SUBCASE("foreign") {
+        redis.command({"SET", client.claim.key, "foreign", "PX", "60000"});
+        CHECK(client.store->hold(*lease, client.run).lost);
+        CHECK(redis.command({"GET", client.claim.key}) == "foreign");
+    }
+    SUBCASE("a key of another type is foreign, too") {
+        redis.command({"DEL", client.claim.key});
+        redis.command({"RPUSH", client.claim.key, "x"});
+        CHECK(client.store->hold(*lease, client.run).lost);
+        CHECK(client.release());
+        CHECK(redis.command({"TYPE", client.claim.key}) == "list");
+    }
+    SUBCASE("a connection that the server closes is made again at once") {
+        redis.command({"CLIENT", "KILL", "TYPE", "normal"});
+        client.run.interrupt_at = BootClock::now() + 200ms;  // before a third of the ttl
+        CHECK_FALSE(client.store->hold(*lease, client.run).lost);
+        CHECK(client.run.deadlines.size() == 1);
+    }
+    CHECK(client.release());
+    redis.command({"DEL", client.claim.key});
+}
+
+TEST_CASE("a server that cannot serve is named in plain words") {
+    RedisServer redis;
+    const auto error = [&] {
+        Client client(redis.unix_url(), "agent:fault");
+        const auto lease = client.enter({.until = BootClock::now() + 3s});
+        REQUIRE_FALSE(lease);
+        CHECK(lease.error().text.find(redis.socket()) != std::string::npos);
+        return lease.error();
+    };
+    SUBCASE("READONLY") {
+        redis.command({"REPLICAOF", "127.0.0.1", "1"});
+        redis.command({"CONFIG", "SET", "replica-serve-stale-data", "yes"});
+        const auto told = error();
+        CHECK(told.fault == Fault::unreachable);
+        CHECK(told.text.find("read-only replica") != std::string::npos);
+    }
+    SUBCASE("MASTERDOWN") {
+        redis.command({"REPLICAOF", "127.0.0.1", "1"});
+        redis.command({"CONFIG", "SET", "replica-serve-stale-data", "no"});
+        CHECK(error().text.find("replica that has lost its primary") != std::string::npos);
+    }
+    SUBCASE("OOM") {
+        redis.command({"CONFIG", "SET", "maxmemory", "1"});
+        CHECK(error().text.find("out of memory") != std::string::npos);
+    }
+    SUBCASE("BUSY") {
+        redis.command({"CONFIG", "SET", "busy-reply-threshold", "1"});
+        std::thread busy([&] { redis.command({"EVAL", "while true do end", "0"}); });
+        REQUIRE(eventually([&] { return redis.command({"GET", "x"}).value_or("").starts_with("ERROR BUSY"); }));
+        CHECK(error().text.find("busy with a script") != std::string::npos);
+        redis.command({"SCRIPT", "KILL"});
+        busy.join();
+    }
+    SUBCASE("NOREPLICAS") {
+        redis.command({"CONFIG", "SET", "min-replicas-to-write", "1"});
+        CHECK(error().text.find("too few replicas") != std::string::npos);
+    }
+}
+
+TEST_CASE("INFO is a right that may be missing") {
+    RedisServer redis;
+    redis.command({"ACL", "SETUSER", "small", "on", ">pw", "~agentscope:*", "~{agentscope:*", "-@all", "+eval", "+evalsha",
+                   "+get", "+set", "+del", "+pexpire", "+time"});
+    Client client("redis+unix://small:pw@" + redis.socket(), "agent:small");
+    const auto lease = client.enter(once);
+    REQUIRE(lease);
+    CHECK(client.release());
+    CHECK(redis.command({"EXISTS", client.claim.key}) == "0");
+}
+
+TEST_CASE("scripts are sent again when the server has lost them") {
+    auto& redis = shared_redis();
+    Client client(redis.unix_url(), "agent:flushed");
+    REQUIRE(client.enter(once));
+    redis.command({"SCRIPT", "FLUSH"});
+    CHECK(client.release());
+    CHECK(redis.command({"EXISTS", client.claim.key}) == "0");
+}
+
+TEST_CASE("keys with spaces, colons, braces, UTF-8 and 4 KiB values") {
+    auto& redis = shared_redis();
+    for (const auto& value : {std::string(" a b "), std::string("a:b:c"), std::string("{x}"), std::string("}{"),
+                              std::string("Jürgen/日本"), std::string("\n\r\t"), std::string(4096, 'v'),
+                              std::string("\xff\xfe")}) {
+        Client client(redis.unix_url(), "agent:" + value);
+        REQUIRE(client.enter(once));
+        CHECK(redis.command({"GET", key_of("agent:" + value)}) == client.claim.token);
+        CHECK(client.release());
+    }
+}

@@ -1,0 +1,45 @@
+#include "store/redis/replies.hpp"
+
+#include <doctest/doctest.h>
+
+#include "guard/lease.hpp"
+#include "store/redis/redis_store.hpp"
+
+using guard::Fault;
+using store::redis::fence_key;
+using store::redis::passes_by_itself;
+using store::redis::plain_words;
+
+TEST_CASE("error replies are told apart and named in plain words") {
+    const auto fault = [](const char* reply) { return plain_words(reply).fault; };
+    CHECK(fault("NOAUTH Authentication required.") == Fault::denied);
+    CHECK(fault("WRONGPASS invalid username-password pair or user is disabled.") == Fault::denied);
+    CHECK(fault("NOPERM this user has no permissions to run the 'evalsha' command") == Fault::denied);
+    CHECK(fault("ERR AUTH <password> called without any password configured") == Fault::denied);
+    CHECK(fault("ERR DB index is out of range") == Fault::configuration);
+    for (const char* reply : {"LOADING Redis is loading the dataset in memory", "READONLY You can't write", "OOM command",
+                              "BUSY Redis is busy", "MASTERDOWN Link with MASTER is down", "ERR something new"}) {
+        CHECK(fault(reply) == Fault::unreachable);
+        CHECK(plain_words(reply).text.find(reply) != std::string::npos);
+        CHECK(plain_words(reply).text.size() > std::string(reply).size() + 10);
+    }
+    CHECK(passes_by_itself("LOADING x"));
+    CHECK(passes_by_itself("BUSY x"));
+    CHECK_FALSE(passes_by_itself("READONLY x"));
+    CHECK_FALSE(passes_by_itself("ERR x"));
+}
+
+TEST_CASE("the fence shares the slot's hash slot") {
+    CHECK(fence_key("p:agent:x") == "{p:agent:x}:fence");
+    CHECK(fence_key("p:agent:{x}y") == "p:agent:{x}y:fence");
+    CHECK(fence_key("p:agent:{x") == "{p:agent:{x}:fence");
+    CHECK(fence_key("p:agent:a{}b{c}") == "{p:agent:a{}b{c}}:fence");
+}
+
+TEST_CASE("a lease ends before its ttl does, counted from the asking") {
+    using namespace std::chrono_literals;
+    const guard::Deadline asked{100s};
+    CHECK(guard::lease_end(asked, 30s) == asked + 30s - 30ms - 10ms);
+    CHECK(guard::after(guard::never - 1s, 2s) == guard::never);
+    CHECK(guard::after(asked, guard::Duration::max()) == guard::never);
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Sum up a run of `meson test`: count-tests.py BUILD/meson-logs/testlog.json
+
+Prints "N passed, N failed" (and ", N skipped" where there are any). The cases of a doctest program,
+one named *-tests, count each; any other test counts as one. Ends 1 if one failed or none ran.
+"""
+
+import json
+import pathlib
+import re
+import sys
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+SUMMARY = re.compile(
+    r"^\[doctest\] test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed\s*\|\s*(\d+) skipped",
+    re.MULTILINE,
+)
+
+
+def count(test: dict) -> tuple[int, int, int]:
+    """The numbers of passed, failed and skipped cases of one test."""
+    result = test["result"]
+    if not pathlib.Path(test["command"][0]).name.endswith("-tests"):
+        if result == "SKIP":
+            return 0, 0, 1
+        return (1, 0, 0) if result == "OK" else (0, 1, 0)
+    summaries = SUMMARY.findall(COLOUR.sub("", test.get("stdout") or ""))
+    if not summaries:
+        # It crashed, ran out of time, or left by another door than the end of main.
+        return 0, 1, 0
+    passed, failed, skipped = map(int, summaries[-1])
+    if result != "OK" and failed == 0:
+        failed = 1
+    return passed, failed, skipped
+
+
+def main() -> int:
+    passed = failed = skipped = 0
+    with open(sys.argv[1], encoding="utf-8") as log:
+        for line in log:
+            counts = count(json.loads(line))
+            passed, failed, skipped = map(sum, zip((passed, failed, skipped), counts))
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return 0 if passed and not failed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

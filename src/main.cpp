@@ -111,7 +111,12 @@ private:
     }
 
     int fail(const guard::Error& error) {
-        messages_.fatal(error);
+        // With -E 0 a slot that is taken is no failure, so there is nothing to tell, as with flock(1).
+        const bool expected = error.fault == guard::Fault::taken && settings_.conflict_exit_code == 0;
+        if (expected)
+            messages_({Level::detail, "not-acquired", error.text});
+        else
+            messages_.fatal(error);
         dismiss_warden();
         return cli::status_of(error.fault, settings_.conflict_exit_code);
     }
@@ -183,6 +188,9 @@ private:
                  "SANDBOX_LOCK_VALUE=" + invocation_.key.value,
                  "SANDBOX_LOCK_TOKEN=" + claim_.token,
                  fmt::format("SANDBOX_LOCK_FENCE={}", lease.fence)},
+                messages_.line({Level::error, "keeper-killed",
+                                fmt::format("the keeper (pid {}) was killed: ending the command",
+                                            getpid())}) + "\n",
                 ends_when_lost ? lease.deadline : guard::never,
                 kill_margin(settings_.lease_ttl),
                 grace(settings_),
@@ -199,7 +207,7 @@ private:
 
         const auto holding = store_->hold(lease, keeper);
         const bool end_it = holding.lost && settings_.on_lost == cli::OnLost::term;
-        if (holding.lost)
+        if (holding.lost && !keeper.ran_out())
             messages_({Level::error, "lease-lost",
                        fmt::format("the lease is lost: {}; {}", holding.why,
                                    end_it ? "ending the command" : "the command runs on")});

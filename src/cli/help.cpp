@@ -22,7 +22,7 @@ Others:
   -x, -e, -o, -s                as in flock(1); -s is refused
   -h, --help; -V, --version
 
-DURATION: seconds, or 500ms, 90s, 30m, 2h, 1h30m. Each option is also an
+TIME: seconds, or 500ms, 90s, 30m, 2h, 1h30m. Each option is also an
 environment variable (SANDBOX_LOCK_LEASE_TTL) and a configuration entry
 (lease-ttl = "30s"). Exit status: the command's own; else 75 not acquired (-E),
 69 store down, 79 lease lost, 64 usage, 78 configuration, 77 login or right
@@ -35,7 +35,7 @@ std::string line_for(const Setting& setting) {
     const std::string names = fmt::format("  {} --{} {}", has_short ? std::string(flags.substr(0, 2)) + ","
                                                                     : std::string("   "),
                                           setting.name(), setting.value);
-    return fmt::format("{:<31} {}\n", names, setting.help);
+    return fmt::format("{:<29} {}\n", names, setting.help);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ Messages::Messages(LogFormat format, bool quiet, bool verbose)
                                                std::make_shared<spdlog::sinks::stderr_sink_st>())),
       format_(format),
       least_(quiet ? Level::error : verbose ? Level::detail : Level::notice) {
-    logger_->set_pattern(format == LogFormat::text ? "sandbox-lock: %v" : "%v");
+    logger_->set_pattern("%v");
 }
 
 Messages::~Messages() = default;
@@ -64,11 +64,13 @@ void Messages::about(std::string slot, std::string store_key) {
 }
 
 void Messages::operator()(const Report& report) const {
-    if (report.level < least_) return;
-    if (format_ == LogFormat::text) {
-        logger_->info("{}{}", slot_.empty() ? "" : printable(slot_) + ": ", printable(report.text));
-        return;
-    }
+    if (report.level >= least_) logger_->info("{}", line(report));
+}
+
+std::string Messages::line(const Report& report) const {
+    if (format_ == LogFormat::text)
+        return fmt::format("sandbox-lock: {}{}", slot_.empty() ? "" : printable(slot_) + ": ",
+                           printable(report.text));
     nlohmann::ordered_json json{{"time", guard::utc_now()},
                                 {"level", name_of(report.level)},
                                 {"event", report.event},
@@ -79,7 +81,7 @@ void Messages::operator()(const Report& report) const {
     }
     for (const auto& [name, fact] : report.facts)
         std::visit([&](const auto& value) { json[std::string(name)] = value; }, fact);
-    logger_->info("{}", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 void Messages::fatal(const guard::Error& error) const {

@@ -28,6 +28,9 @@ public:
 
     void operator()(const guard::Report& report) const;
 
+    /// A report as it would be written, without the newline.
+    [[nodiscard]] std::string line(const guard::Report& report) const;
+
     /// An error that ends the program.
     void fatal(const guard::Error& error) const;
 

@@ -51,7 +51,8 @@ Wake Keeper::wait(int fd, short events, Deadline until) {
         poll_.wait(fds, std::min(until, next));
         if (fds[1].revents != 0) serve_signals();
         if (fds[2].revents != 0) serve_channel();
-        if (end_) break;
+        // News first: whoever was stopped for a while finds several, and the end may be among them.
+        if (fds[1].revents != 0 || fds[2].revents != 0) continue;
         if (fds[0].revents != 0) return Wake::ready;
         if (BootClock::now() >= until) return Wake::timeout;
     }

@@ -44,6 +44,7 @@ std::string Order::serialized() const {
     std::string out{reinterpret_cast<const char*>(&fixed), sizeof fixed};
     append(out, command);
     append(out, environment);
+    append(out, {last_words});
     return out;
 }
 
@@ -53,8 +54,15 @@ Order Order::deserialized(std::string_view bytes) {
     bytes.remove_prefix(sizeof fixed);
     auto command = take(bytes, fixed.words);
     auto environment = take(bytes, fixed.variables);
-    return {std::move(command), std::move(environment), fixed.deadline, fixed.margin,
-            fixed.grace,        fixed.own_group != 0,   fixed.wait_descendants != 0};
+    auto last_words = take(bytes, 1);
+    return {std::move(command),
+            std::move(environment),
+            std::move(last_words.front()),
+            fixed.deadline,
+            fixed.margin,
+            fixed.grace,
+            fixed.own_group != 0,
+            fixed.wait_descendants != 0};
 }
 
 }  // namespace run

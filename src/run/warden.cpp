@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 
@@ -71,12 +70,18 @@ private:
 };
 
 void Watch::run() {
-    while (!over()) {
-        const Deadline next = act(BootClock::now());
+    for (Deadline next = last_call(); !over();) {
         std::array<pollfd, 3> fds{{{channel_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}, {}}};
         poll_.wait(fds, next);
-        if (fds[0].revents != 0) obey();
         if (fds[1].revents != 0) reap();
+        // News first: whoever was stopped for a while finds a deadline that moved meanwhile.
+        const auto now = BootClock::now();
+        if (fds[0].revents != 0) {
+            obey();
+            next = now;
+        } else {
+            next = act(now);
+        }
     }
     report();
 }
@@ -118,8 +123,7 @@ void Watch::end_tree(Deadline kill_at) {
 void Watch::obey() {
     if (const auto message = channel_.receive()) return obey(*message);
     // The keeper is gone, and its renewals with it. Nobody else is left to say so.
-    dprintf(STDERR_FILENO, "sandbox-lock: the keeper (pid %d) was killed: ending the command\n",
-            keeper_);
+    (void)!write(STDERR_FILENO, order_.last_words.data(), order_.last_words.size());
     channel_.close();
     const Deadline at_the_latest =
         deadline_ == guard::never ? guard::never : deadline_ - order_.margin;

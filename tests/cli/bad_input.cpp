@@ -57,6 +57,8 @@ TEST_CASE("bad input: one clear line, the right status, nothing entered in the s
         {{"--on-lost", "maybe", "agent:x", "true"}, 64, "term or warn"},
         {{"--log-format", "xml", "agent:x", "true"}, 64, "text or json"},
         {{"--key-prefix", " ", "agent:x", "true"}, 64, "--key-prefix"},
+        {{"--label=", "agent:x", "global", "true"}, 64, "--label needs a value"},
+        {{"--wait=", "agent:x", "true"}, 64, "--wait needs a value"},
         {{"--no-such", "agent:x", "true"}, 64, "--no-such"},
         {{"-Z", "agent:x", "true"}, 64, "-Z"},
         {{"agent:x", "--no-such", "true"}, 64, "--no-such"},

@@ -44,6 +44,23 @@ TEST_CASE("the option counts before the environment, that before the user's file
     CHECK(ttl_of({}, {"SANDBOX_LOCK_LEASE_TTL="}) == 30);
 }
 
+TEST_CASE("an option does away with its rival from a weaker place") {
+    auto& redis = shared_redis();
+    redis.command({"SET", key_of("agent:rivals"), "foreign", "PX", "60000"});
+    const auto run = [&](std::vector<std::string> options, const std::string& variable) {
+        options.insert(options.end(), {"agent:rivals", "--", "true"});
+        const Stopwatch watch;
+        auto process = sandbox_lock(redis.unix_url(), options, {.environment = {variable}});
+        CHECK(process.wait() == 75);
+        return std::pair{process.err(), watch.seconds()};
+    };
+    CHECK(run({"-q", "-n"}, "SANDBOX_LOCK_VERBOSE=1").first.find("waiting") == std::string::npos);
+    CHECK(run({"-v", "-w", "0.1"}, "SANDBOX_LOCK_QUIET=1").first.find("waiting") != std::string::npos);
+    CHECK(run({"-w", "0.5"}, "SANDBOX_LOCK_NONBLOCK=1").second >= 0.5);
+    CHECK(run({"-n"}, "SANDBOX_LOCK_WAIT=100").second < 10);
+    redis.command({"DEL", key_of("agent:rivals")});
+}
+
 TEST_CASE("values with spaces, commas and number signs come through a configuration file") {
     auto& redis = shared_redis();
     const TempDir dir;
@@ -83,6 +100,8 @@ TEST_CASE("options stop at the first operand after KEY; -c takes a string") {
     CHECK(out({"agent:o", "echo", "-n", "-w", "--no-such", "--", "x"}) == "-w --no-such -- x");
     CHECK(out({"agent:o", "-w", "5", "echo", "-v"}) == "-v\n");
     CHECK(out({"--", "agent:o", "echo", "x"}) == "x\n");
+    CHECK(out({"--", "agent:o", "--", "echo", "x"}) == "x\n");
+    CHECK(out({"agent:o", "echo", "--label="}) == "--label=\n");
     CHECK(out({"agent:o", "--", "printf", "%s", "--help"}) == "--help");
     CHECK(out({"agent:o", "-c", "echo a; echo b"}) == "a\nb\n");
     CHECK(out({"-c", "echo a b", "agent:o"}) == "a b\n");

@@ -116,7 +116,7 @@ TEST_CASE("the command is told key, scope, value, token and fence") {
     CHECK(scope == "user");
     CHECK(value == "Jürgen: a {b}");
     CHECK(redis.command({"GET", key}) == token);
-    CHECK(redis.command({"GET", key + ":fence"}) == fence);
+    CHECK(redis.command({"GET", "{b}:" + key + ":fence"}) == fence);
     CHECK(token.find("sleep 1000") == token.npos);
     run.signal(SIGTERM);
     run.wait();

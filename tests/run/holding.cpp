@@ -65,6 +65,15 @@ TEST_CASE("the keeper killed by KILL: the whole tree is gone within a second, an
     CHECK(tree.keeper.err().find("keeper") != std::string::npos);
 }
 
+TEST_CASE("that the keeper was killed is told in the format that was asked for") {
+    Tree tree(shared_redis(), {"--log-format", "json"}, "keeper-killed-json");
+    tree.keeper.signal(SIGKILL);
+    CHECK(tree.gone());
+    CHECK(tree.keeper.err().starts_with("{\"time\":"));
+    CHECK(tree.keeper.err().find("\"event\":\"keeper-killed\"") != std::string::npos);
+    CHECK(tree.keeper.err().ends_with("}\n"));
+}
+
 TEST_CASE("the warden killed by KILL: the whole tree is gone within a second, status 70") {
     auto& redis = shared_redis();
     Tree tree(redis, {}, "warden-killed");
@@ -104,7 +113,9 @@ TEST_CASE("the keeper stopped: the tree is gone before the lease is over, status
     CHECK(std::stol(*left) > 0);
     tree.keeper.signal(SIGCONT);
     CHECK(tree.keeper.wait() == 79);
-    CHECK(tree.keeper.err().find("lease") != std::string::npos);
+    const auto err = tree.keeper.err();
+    CHECK(err.find("the lease is running out") != std::string::npos);
+    CHECK(std::ranges::count(err, '\n') == 1);
 }
 
 TEST_CASE("the warden stopped: the lease is kept, and the end is not missed") {
@@ -118,8 +129,15 @@ TEST_CASE("the warden stopped: the lease is kept, and the end is not missed") {
         CHECK(redis.command({"GET", key_of("agent:warden-stopped")}) == "foreign");
         redis.command({"DEL", key_of("agent:warden-stopped")});
     }
-    SUBCASE("continued") {
+    SUBCASE("continued: it finds the deadlines that moved meanwhile") {
+        const auto key = key_of("agent:warden-stopped");
+        REQUIRE(eventually([&] { return state_of(tree.warden) == 'T'; }));
+        const Stopwatch stopped;
+        while (stopped.seconds() < 2.5) REQUIRE(redis.command({"EXISTS", key}) == "1");
         kill(tree.warden, SIGCONT);
+        const Stopwatch continued;
+        while (continued.seconds() < 0.5) REQUIRE_FALSE(tree.keeper.ended());
+        CHECK(tree.command().size() >= 4);
         tree.keeper.signal(SIGTERM);
         CHECK(tree.keeper.wait() == 143);
         CHECK(tree.gone());

@@ -67,7 +67,8 @@ bool held(const std::string& isolation_key) {
     return shared_redis().command({"GET", support::key_of(isolation_key)}).has_value();
 }
 
-/// The numbers of /proc/PID/stat after the state: parent, group, session, terminal, foreground group.
+/// The numbers of /proc/PID/stat after the state: parent, group, session, terminal, foreground
+/// group.
 std::vector<long> numbers_of(const std::string& stat) {
     std::istringstream words{stat.substr(stat.rfind(')') + 4)};
     std::vector<long> numbers;
@@ -116,7 +117,8 @@ TEST_CASE("standard streams that are closed stay closed, and our messages go now
             for (int fd = 0; fd < 3; ++fd)
                 if ((closed >> fd & 1) != 0) close(fd);
         };
-        const std::vector<std::string> command{"sh", "-c", "ls /proc/self/fd >\"$0\" 2>/dev/null; exit 4"};
+        const std::vector<std::string> command{"sh", "-c",
+                                               "ls /proc/self/fd >\"$0\" 2>/dev/null; exit 4"};
         auto direct_command = command;
         direct_command.push_back(dir / "direct");
         auto direct = plain(direct_command, with);
@@ -142,13 +144,15 @@ TEST_CASE("a pipe on descriptor 3 reaches the command, in both directions") {
         dup2(to.read.get(), 3);
         dup2(from.write.get(), 4);
     };
-    auto run = sandbox_lock(shared_redis().unix_url(),
-                            {"agent:pipe", "--", "sh", "-c", "read word <&3; echo \"heard $word\" >&4"}, with);
+    auto run = sandbox_lock(
+        shared_redis().unix_url(),
+        {"agent:pipe", "--", "sh", "-c", "read word <&3; echo \"heard $word\" >&4"}, with);
     REQUIRE(write(to.write.get(), "hello\n", 6) == 6);
     CHECK(run.wait() == 0);
     std::array<char, 64> buffer{};
     const ssize_t got = read(from.read.get(), buffer.data(), buffer.size());
-    CHECK(std::string(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))) == "heard hello\n");
+    CHECK(std::string(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))) ==
+          "heard hello\n");
 }
 
 TEST_CASE("a pipe ends when the command closes it, not when the command ends") {
@@ -162,11 +166,11 @@ TEST_CASE("a pipe ends when the command closes it, not when the command ends") {
         dup2(out.write.get(), 1);
         dup2(extra.write.get(), 3);
     };
-    auto run = sandbox_lock(shared_redis().unix_url(),
-                            {"agent:eof", "--", "sh", "-c",
-                             "exec <&- >&- 3>&-; while [ ! -e \"$0\" ]; do sleep 0.01; done; exit 4",
-                             dir / "end"},
-                            with);
+    auto run = sandbox_lock(
+        shared_redis().unix_url(),
+        {"agent:eof", "--", "sh", "-c",
+         "exec <&- >&- 3>&-; while [ ! -e \"$0\" ]; do sleep 0.01; done; exit 4", dir / "end"},
+        with);
     in.read.reset();
     out.write.reset();
     extra.write.reset();
@@ -208,10 +212,15 @@ TEST_CASE("arguments reach the command byte for byte") {
 
 TEST_CASE("the environment is the same but for the five variables of the lease") {
     Launch with;
-    with.environment = {"EMPTY=", "LINES=one\ntwo", "UTF8=Grüße", "LONG=" + std::string(50000, 'x')};
+    with.environment = {"EMPTY=", "LINES=one\ntwo", "UTF8=Grüße",
+                        "LONG=" + std::string(50000, 'x')};
     with.before_exec = [] { clearenv(), putenv(const_cast<char*>("PATH=/usr/bin:/bin")); };
-    SUBCASE("a full one") { with.before_exec = {}; }
-    SUBCASE("nearly none") { with.environment.clear(); }
+    SUBCASE("a full one") {
+        with.before_exec = {};
+    }
+    SUBCASE("nearly none") {
+        with.environment.clear();
+    }
     const auto store = "--store=" + shared_redis().unix_url();
     Process direct({"env", "-0"}, with);
     Process locked({support::program_path(), store, "agent:a:b c", "--", "env", "-0"}, with);
@@ -223,8 +232,9 @@ TEST_CASE("the environment is the same but for the five variables of the lease")
     std::istringstream variables{locked.out()};
     for (std::string variable; std::getline(variables, variable, '\0');) {
         const auto name = variable.substr(0, variable.find('='));
-        if (name == "SANDBOX_LOCK_KEY" || name == "SANDBOX_LOCK_SCOPE" || name == "SANDBOX_LOCK_VALUE" ||
-            name == "SANDBOX_LOCK_TOKEN" || name == "SANDBOX_LOCK_FENCE")
+        if (name == "SANDBOX_LOCK_KEY" || name == "SANDBOX_LOCK_SCOPE" ||
+            name == "SANDBOX_LOCK_VALUE" || name == "SANDBOX_LOCK_TOKEN" ||
+            name == "SANDBOX_LOCK_FENCE")
             ours.push_back(variable);
         else
             rest += variable + '\0';
@@ -249,12 +259,15 @@ TEST_CASE("umask, directory, niceness, limits and rights are as they were") {
     };
     same({"sh", "-c",
           "umask; pwd; nice; cat /proc/self/limits /proc/self/oom_score_adj /proc/self/cgroup; "
-          "grep -E '^(Cap|NoNewPrivs|Seccomp|Groups|Uid|Gid|Cpus_allowed|CoreDumping|Umask)' /proc/self/status"},
+          "grep -E '^(Cap|NoNewPrivs|Seccomp|Groups|Uid|Gid|Cpus_allowed|CoreDumping|Umask)' "
+          "/proc/self/status"},
          with);
 }
 
-TEST_CASE("without a terminal the command has a process group of its own, in the keeper's session") {
-    auto run = sandbox_lock(shared_redis().unix_url(), {"agent:group", "--", "cat", "/proc/self/stat"});
+TEST_CASE(
+    "without a terminal the command has a process group of its own, in the keeper's session") {
+    auto run =
+        sandbox_lock(shared_redis().unix_url(), {"agent:group", "--", "cat", "/proc/self/stat"});
     CHECK(run.wait() == 0);
     const auto numbers = numbers_of(run.out());
     const auto command = support::pids_in(run.out()).front();
@@ -268,8 +281,9 @@ TEST_CASE("with a terminal the command is in the keeper's process group") {
     support::Pty pty;
     Launch with;
     with.terminal = pty.slave();
-    auto run = sandbox_lock(shared_redis().unix_url(),
-                            {"agent:group", "--", "sh", "-c", "cat /proc/self/stat >\"$0\"", dir / "stat"}, with);
+    auto run = sandbox_lock(
+        shared_redis().unix_url(),
+        {"agent:group", "--", "sh", "-c", "cat /proc/self/stat >\"$0\"", dir / "stat"}, with);
     CHECK(run.wait() == 0);
     const auto numbers = numbers_of(read_file(dir / "stat"));
     REQUIRE(numbers.size() > 4);
@@ -286,8 +300,8 @@ TEST_CASE("a command that starts a session of its own holds the slot like any ot
     CHECK(direct.out() == "5\n");
     Launch with;
     with.environment = support::clean_environment(shared_redis().unix_url());
-    Process locked({"sh", "-c", call, "sh", support::program_path(), "agent:setsid", "--", "setsid", "sh", "-c",
-                    "exit 5"},
+    Process locked({"sh", "-c", call, "sh", support::program_path(), "agent:setsid", "--", "setsid",
+                    "sh", "-c", "exit 5"},
                    with);
     CHECK(locked.wait() == 0);
     CHECK(locked.out() == direct.out());
@@ -295,11 +309,12 @@ TEST_CASE("a command that starts a session of its own holds the slot like any ot
 
 TEST_CASE("a daemon that the command leaves behind survives, and nobody waits for it") {
     TempDir dir;
-    auto run = sandbox_lock(shared_redis().unix_url(),
-                            {"agent:daemon", "--", "sh", "-c",
-                             "(setsid sh -c 'echo $$ >\"$0\"; exec sleep 1000' \"$0\" </dev/null >/dev/null 2>&1 &);"
-                             "while [ ! -s \"$0\" ]; do sleep 0.01; done; exit 3",
-                             dir / "pid"});
+    auto run = sandbox_lock(
+        shared_redis().unix_url(),
+        {"agent:daemon", "--", "sh", "-c",
+         "(setsid sh -c 'echo $$ >\"$0\"; exec sleep 1000' \"$0\" </dev/null >/dev/null 2>&1 &);"
+         "while [ ! -s \"$0\" ]; do sleep 0.01; done; exit 3",
+         dir / "pid"});
     CHECK(run.wait() == 3);
     const Stray daemon{support::pids_in(read_file(dir / "pid")).front()};
     CHECK(alive(daemon.pid));
@@ -312,13 +327,13 @@ TEST_CASE("a daemon that the command leaves behind survives, and nobody waits fo
 
 TEST_CASE("with --wait-descendants the slot is held until the daemon is gone") {
     TempDir dir;
-    auto run = sandbox_lock(
-        shared_redis().unix_url(),
-        {"--wait-descendants", "agent:daemon", "--", "sh", "-c",
-         "(setsid sh -c 'echo $$ >\"$0/daemon\"; while [ ! -e \"$0/end\" ]; do sleep 0.01; done' \"$0\" "
-         "</dev/null >/dev/null 2>&1 &);"
-         "while [ ! -s \"$0/daemon\" ]; do sleep 0.01; done; echo $$; exit 3",
-         dir / ""});
+    auto run = sandbox_lock(shared_redis().unix_url(),
+                            {"--wait-descendants", "agent:daemon", "--", "sh", "-c",
+                             "(setsid sh -c 'echo $$ >\"$0/daemon\"; while [ ! -e \"$0/end\" ]; do "
+                             "sleep 0.01; done' \"$0\" "
+                             "</dev/null >/dev/null 2>&1 &);"
+                             "while [ ! -s \"$0/daemon\" ]; do sleep 0.01; done; echo $$; exit 3",
+                             dir / ""});
     REQUIRE(eventually([&] { return run.out().find('\n') != std::string::npos; }));
     const Stray daemon{support::pids_in(read_file(dir / "daemon")).front()};
     const pid_t command = support::pids_in(run.out()).front();
@@ -340,14 +355,16 @@ TEST_CASE("make keeps its jobserver through the lock") {
     support::write_file(dir / "Makefile", "all:\n\t+'" + support::program_path() +
                                               "' agent:make -- $(MAKE) -f inner\n");
     // Each job waits until four have started: that many must be able to run, and no more ever do.
-    support::write_file(dir / "inner",
-                        "all: 1 2 3 4 5 6 7 8 9 10 11 12\n"
-                        "%:\n"
-                        "\t@echo + >>log; n=0; while [ $$(grep -c + log) -lt 4 ] && [ $$n -lt 2000 ]; "
-                        "do sleep 0.01; n=$$((n+1)); done; sleep 0.02; echo - >>log\n");
+    support::write_file(
+        dir / "inner",
+        "all: 1 2 3 4 5 6 7 8 9 10 11 12\n"
+        "%:\n"
+        "\t@echo + >>log; n=0; while [ $$(grep -c + log) -lt 4 ] && [ $$n -lt 2000 ]; "
+        "do sleep 0.01; n=$$((n+1)); done; sleep 0.02; echo - >>log\n");
     Launch with;
     with.environment = support::clean_environment(shared_redis().unix_url());
-    for (const char* name : {"MAKEFLAGS", "MFLAGS", "MAKELEVEL"}) with.environment.emplace_back(name);
+    for (const char* name : {"MAKEFLAGS", "MFLAGS", "MAKELEVEL"})
+        with.environment.emplace_back(name);
     Process make({"make", "-j4", "-C", dir / ""}, with);
     CHECK(make.wait(support::patience * 2) == 0);
     CHECK(make.err().empty());
@@ -373,8 +390,9 @@ TEST_CASE("a standard error that nobody reads does not keep the command alive pa
     fcntl(full.write.get(), F_SETFL, 0);
     Launch with;
     with.before_exec = [&] { dup2(full.write.get(), 2); };
-    auto run = sandbox_lock(shared_redis().unix_url(),
-                            {"--lease-ttl=3s", "agent:full", "--", "sh", "-c", "echo $$; exec sleep 1000"}, with);
+    auto run = sandbox_lock(
+        shared_redis().unix_url(),
+        {"--lease-ttl=3s", "agent:full", "--", "sh", "-c", "echo $$; exec sleep 1000"}, with);
     REQUIRE(eventually([&] { return run.out().find('\n') != std::string::npos; }));
     const Stray command{support::pids_in(run.out()).front()};
     const auto wardens = support::children_of(run.pid());
@@ -383,7 +401,9 @@ TEST_CASE("a standard error that nobody reads does not keep the command alive pa
         run.signal(SIGKILL);
         CHECK(run.wait() == 128 + SIGKILL);
     }
-    SUBCASE("when the warden is killed") { kill(wardens.front(), SIGKILL); }
+    SUBCASE("when the warden is killed") {
+        kill(wardens.front(), SIGKILL);
+    }
     SUBCASE("when the slot is taken away") {
         shared_redis().command({"SET", support::key_of("agent:full"), "foreign", "PX", "60000"});
     }

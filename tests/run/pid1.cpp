@@ -5,7 +5,6 @@
 
 #include <cstring>
 
-
 #include <string>
 #include <vector>
 
@@ -49,8 +48,8 @@ public:
     }
     /// Leaves an orphan to PID 1 that ends at once, as `docker exec` may.
     void orphan() const {
-        Process enter({"nsenter", "--pid", "--mount", "--target", std::to_string(keeper()), "sh", "-c",
-                       "(sleep 0.01 &) ; exit 0"});
+        Process enter({"nsenter", "--pid", "--mount", "--target", std::to_string(keeper()), "sh",
+                       "-c", "(sleep 0.01 &) ; exit 0"});
         CHECK(enter.wait() == 0);
     }
 
@@ -125,7 +124,8 @@ TEST_CASE("as PID 1 it reaps the orphans that it is given") {
     };
     SUBCASE("while the command runs") {
         Container run({"agent:orphans", "--", "sh", "-c",
-                       "echo ready; while [ ! -e \"$0\" ]; do sleep 0.01; done; exit 5", dir / "end"});
+                       "echo ready; while [ ! -e \"$0\" ]; do sleep 0.01; done; exit 5",
+                       dir / "end"});
         REQUIRE(eventually([&] { return run.unshare().out() == "ready\n"; }));
         for (int i = 0; i < 10; ++i) run.orphan();
         CHECK(only_the_warden_is_left(run));
@@ -133,9 +133,11 @@ TEST_CASE("as PID 1 it reaps the orphans that it is given") {
         CHECK(run.unshare().wait() == 5);
     }
     SUBCASE("while it waits for the slot") {
-        shared_redis().command({"SET", support::key_of("agent:orphans"), "foreign", "PX", "600000"});
+        shared_redis().command(
+            {"SET", support::key_of("agent:orphans"), "foreign", "PX", "600000"});
         Container run({"--retry-interval=20ms", "agent:orphans", "--", "sh", "-c", "exit 5"});
-        REQUIRE(eventually([&] { return run.unshare().err().find("waiting") != std::string::npos; }));
+        REQUIRE(
+            eventually([&] { return run.unshare().err().find("waiting") != std::string::npos; }));
         for (int i = 0; i < 10; ++i) run.orphan();
         CHECK(only_the_warden_is_left(run));
         shared_redis().command({"DEL", support::key_of("agent:orphans")});
@@ -160,11 +162,13 @@ TEST_CASE("orphans of the command do not pile up as zombies") {
 
 TEST_CASE("the tree is ended at the loss of the lease, whatever /proc is mounted") {
     if (!can_unshare()) return;
-    const std::string tree = "trap '' TERM; sleep 1000 & setsid sleep 1000 & (setsid sh -c \"trap '' TERM; "
-                             "while :; do sleep 1; done\" &); echo ready; while :; do sleep 1; done";
+    const std::string tree =
+        "trap '' TERM; sleep 1000 & setsid sleep 1000 & (setsid sh -c \"trap '' TERM; "
+        "while :; do sleep 1; done\" &); echo ready; while :; do sleep 1; done";
     for (const bool own_proc : {true, false}) {
         CAPTURE(own_proc);
-        const std::string mark = "TEST_PID1=" + std::to_string(getpid()) + (own_proc ? "own" : "foreign");
+        const std::string mark =
+            "TEST_PID1=" + std::to_string(getpid()) + (own_proc ? "own" : "foreign");
         Container run({"--lease-ttl=3s", "agent:gone", "--", "sh", "-c", tree}, {mark}, own_proc);
         REQUIRE(eventually([&] { return run.unshare().out() == "ready\n"; }));
         shared_redis().command({"SET", support::key_of("agent:gone"), "foreign", "PX", "60000"});
@@ -182,14 +186,17 @@ TEST_CASE("below another /proc the tree is ended, and nobody else is signalled")
     with.environment = support::clean_environment(shared_redis().unix_url());
     with.environment.push_back(mark);
     // Its neighbours in the namespace have the small pids that its own tree has elsewhere.
-    Process unshare({"unshare", "--pid", "--fork", "--kill-child", "sh", "-c",
-                     "cd \"$1\"; for i in 1 2 3 4 5 6; do sleep 1000 & echo $! >>neighbours; done; "
-                     "\"$0\" --lease-ttl=3s agent:nested -- sh -c \"trap '' TERM; setsid sh -c 'trap \\\"\\\" TERM; "
-                     "while :; do sleep 1; done' & echo >ready; while :; do sleep 1; done\"; echo $? >status; "
-                     "for p in $(cat neighbours); do kill -0 $p && echo $p >>left; done; kill $(cat neighbours); "
-                     "ls -d /proc/self >/dev/null; exit 5",
-                     support::program_path(), dir / ""},
-                    with);
+    Process unshare(
+        {"unshare", "--pid", "--fork", "--kill-child", "sh", "-c",
+         "cd \"$1\"; for i in 1 2 3 4 5 6; do sleep 1000 & echo $! >>neighbours; done; "
+         "\"$0\" --lease-ttl=3s agent:nested -- sh -c \"trap '' TERM; setsid sh -c 'trap \\\"\\\" "
+         "TERM; "
+         "while :; do sleep 1; done' & echo >ready; while :; do sleep 1; done\"; echo $? >status; "
+         "for p in $(cat neighbours); do kill -0 $p && echo $p >>left; done; kill $(cat "
+         "neighbours); "
+         "ls -d /proc/self >/dev/null; exit 5",
+         support::program_path(), dir / ""},
+        with);
     REQUIRE(eventually([&] { return !read_file(dir / "ready").empty(); }));
     shared_redis().command({"SET", support::key_of("agent:nested"), "foreign", "PX", "60000"});
     CHECK(unshare.wait() == 5);

@@ -47,8 +47,8 @@ Launch launch(std::function<void()> then = {}) {
     return with;
 }
 
-/// Starts sandbox-lock so that it meets every signal sent from now on, and not the test program's own
-/// handlers that a forked child still has: they wait for `default_signals`.
+/// Starts sandbox-lock so that it meets every signal sent from now on, and not the test program's
+/// own handlers that a forked child still has: they wait for `default_signals`.
 Process prompt_lock(const std::vector<std::string>& arguments, const Launch& with = launch()) {
     sigset_t all;
     sigset_t before;
@@ -65,12 +65,13 @@ std::string name(int signal) {
 
 std::size_t count(const std::string& text, const std::string& part) {
     std::size_t found = 0;
-    for (auto at = text.find(part); at != text.npos; at = text.find(part, at + part.size())) ++found;
+    for (auto at = text.find(part); at != text.npos; at = text.find(part, at + part.size()))
+        ++found;
     return found;
 }
 
-/// Lets a shell wait in its own `read`, until opened: a shell that has just forked by vfork(2) cannot
-/// be stopped while its child is.
+/// Lets a shell wait in its own `read`, until opened: a shell that has just forked by vfork(2)
+/// cannot be stopped while its child is.
 class Gate {
 public:
     Gate() {
@@ -89,16 +90,18 @@ const std::string wait_at_gate = "until read line <\"$1\"; do :; done; ";
 
 /// Traps everything, prints its pid, "got NAME" for each signal, and exits 5 once the gate is open.
 const std::string counting_command =
-    "for s in HUP INT QUIT TERM USR1 USR2 WINCH CONT; do trap \"echo got $s.\" $s; done; echo $$; " +
+    "for s in HUP INT QUIT TERM USR1 USR2 WINCH CONT; do trap \"echo got $s.\" $s; done; echo "
+    "$$; " +
     wait_at_gate + "exit 5";
 
 /// `counting_command` under the lock.
 class Counting {
 public:
     explicit Counting(const std::string& value)
-        : run_(sandbox_lock(shared_redis().unix_url(),
-                            {"agent:" + value, "--", "sh", "-c", counting_command, "sh", gate_.path()},
-                            launch())) {
+        : run_(sandbox_lock(
+              shared_redis().unix_url(),
+              {"agent:" + value, "--", "sh", "-c", counting_command, "sh", gate_.path()},
+              launch())) {
         REQUIRE(eventually([&] { return run_.out().find('\n') != std::string::npos; }));
         command_ = support::pids_in(run_.out()).front();
     }
@@ -159,7 +162,8 @@ bool has_met(pid_t pid, const std::vector<int>& signals) {
 const std::vector<std::string> show_signals{"grep", "-E", "^(Sig(Pnd|Blk|Ign|Cgt)|ShdPnd)",
                                             "/proc/self/status"};
 
-std::vector<std::string> under_lock(const std::string& key, const std::vector<std::string>& command) {
+std::vector<std::string> under_lock(const std::string& key,
+                                    const std::vector<std::string>& command) {
     std::vector<std::string> arguments{key, "--"};
     arguments.insert(arguments.end(), command.begin(), command.end());
     return arguments;
@@ -239,10 +243,11 @@ TEST_CASE("TSTP stops the command and the keeper, CONT continues both") {
 
 TEST_CASE("a command that handles TSTP gets it, and is not stopped in spite of that") {
     const Gate gate;
-    auto run = sandbox_lock(shared_redis().unix_url(),
-                            {"agent:tstp", "--", "sh", "-c",
-                             "trap 'echo got' TSTP; echo ready; " + wait_at_gate + "exit 5", "sh", gate.path()},
-                            launch());
+    auto run = sandbox_lock(
+        shared_redis().unix_url(),
+        {"agent:tstp", "--", "sh", "-c",
+         "trap 'echo got' TSTP; echo ready; " + wait_at_gate + "exit 5", "sh", gate.path()},
+        launch());
     REQUIRE(eventually([&] { return run.out() == "ready\n"; }));
     run.signal(SIGTSTP);
     CHECK(eventually([&] { return run.out() == "ready\ngot\n"; }, support::patience / 4));
@@ -251,13 +256,15 @@ TEST_CASE("a command that handles TSTP gets it, and is not stopped in spite of t
     CHECK(run.wait() == 5);
 }
 
-TEST_CASE("a signal that comes while the slot is taken ends the wait and leaves nothing in the store") {
+TEST_CASE(
+    "a signal that comes while the slot is taken ends the wait and leaves nothing in the store") {
     const TakenSlot slot("agent:taken");
     const auto before = shared_redis().keys();
     for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2}) {
         CAPTURE(name(signal));
-        auto run = sandbox_lock(shared_redis().unix_url(),
-                                {"--retry-interval", "60s", "agent:taken", "--", "echo", "ran"}, launch());
+        auto run =
+            sandbox_lock(shared_redis().unix_url(),
+                         {"--retry-interval", "60s", "agent:taken", "--", "echo", "ran"}, launch());
         REQUIRE(waits(run));
         const support::Stopwatch watch;
         run.signal(signal);
@@ -270,8 +277,9 @@ TEST_CASE("a signal that comes while the slot is taken ends the wait and leaves 
 
 TEST_CASE("WINCH and CONT do not end a wait") {
     const TakenSlot slot("agent:taken");
-    auto run = sandbox_lock(shared_redis().unix_url(),
-                            {"--retry-interval", "20ms", "agent:taken", "--", "echo", "ran"}, launch());
+    auto run =
+        sandbox_lock(shared_redis().unix_url(),
+                     {"--retry-interval", "20ms", "agent:taken", "--", "echo", "ran"}, launch());
     REQUIRE(waits(run));
     run.signal(SIGWINCH);
     run.signal(SIGCONT);
@@ -304,7 +312,9 @@ TEST_CASE("a signal ignored at the start does not end a wait and is still ignore
 }
 
 TEST_CASE("masks and dispositions in the command are what they are without the lock") {
-    SUBCASE("none") { same_output(show_signals, launch()); }
+    SUBCASE("none") {
+        same_output(show_signals, launch());
+    }
     SUBCASE("HUP and PIPE ignored") {
         same_output(show_signals, launch([] {
                         ::signal(SIGHUP, SIG_IGN);
@@ -320,7 +330,8 @@ TEST_CASE("masks and dispositions in the command are what they are without the l
         same_output(show_signals, launch([] {
                         sigset_t set;
                         sigemptyset(&set);
-                        for (const int number : {SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&set, number);
+                        for (const int number : {SIGTERM, SIGUSR1, SIGCHLD})
+                            sigaddset(&set, number);
                         sigprocmask(SIG_SETMASK, &set, nullptr);
                     }));
     }
@@ -340,7 +351,8 @@ TEST_CASE("with CHLD ignored at the start the status still comes through") {
     const auto ignoring = launch([] { ::signal(SIGCHLD, SIG_IGN); });
     for (const int status : {0, 7, 255}) {
         auto run = sandbox_lock(shared_redis().unix_url(),
-                                {"agent:chld", "--", "sh", "-c", "exit " + std::to_string(status)}, ignoring);
+                                {"agent:chld", "--", "sh", "-c", "exit " + std::to_string(status)},
+                                ignoring);
         CHECK(run.wait() == status);
         CHECK(run.err().empty());
     }
@@ -348,13 +360,14 @@ TEST_CASE("with CHLD ignored at the start the status still comes through") {
 
 TEST_CASE("a signal blocked at the start does not end a wait") {
     const TakenSlot slot("agent:blocked");
-    auto run = sandbox_lock(shared_redis().unix_url(),
-                            {"--retry-interval", "20ms", "agent:blocked", "--", "echo", "ran"}, launch([] {
-                                sigset_t set;
-                                sigemptyset(&set);
-                                sigaddset(&set, SIGTERM);
-                                sigprocmask(SIG_SETMASK, &set, nullptr);
-                            }));
+    auto run =
+        sandbox_lock(shared_redis().unix_url(),
+                     {"--retry-interval", "20ms", "agent:blocked", "--", "echo", "ran"}, launch([] {
+                         sigset_t set;
+                         sigemptyset(&set);
+                         sigaddset(&set, SIGTERM);
+                         sigprocmask(SIG_SETMASK, &set, nullptr);
+                     }));
     REQUIRE(waits(run));
     run.signal(SIGTERM);
     CHECK(eventually([&] { return has_met(run.pid(), {SIGTERM}); }));
@@ -401,7 +414,9 @@ TEST_CASE("a daemon left behind survives although a signal came that the command
     kill(daemon, SIGKILL);
 }
 
-TEST_CASE("signals that come faster than they can be passed on do not displace the one that ends the run") {
+TEST_CASE(
+    "signals that come faster than they can be passed on do not displace the one that ends the "
+    "run") {
     Counting run("flood");
     const auto wardens = support::children_of(run.keeper().pid());
     REQUIRE(wardens.size() == 1);
@@ -418,8 +433,9 @@ TEST_CASE("signals that come faster than they can be passed on do not displace t
     CHECK(run.end() == 5);
 }
 
-TEST_CASE("a storm of signals from start to end never hangs it, changes the status or leaves the key") {
-    constexpr std::array storm{SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1,
+TEST_CASE(
+    "a storm of signals from start to end never hangs it, changes the status or leaves the key") {
+    constexpr std::array storm{SIGHUP,  SIGINT,   SIGQUIT, SIGTERM, SIGUSR1,
                                SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP};
     std::mt19937 random{20240611};
     for (int round = 0; round < 40; ++round) {
@@ -452,10 +468,10 @@ TEST_CASE("around the moment of entering the command has met the signal, or has 
             const std::string mark = "TEST_ROUND=" + name(signal) + std::to_string(round);
             auto with = launch();
             with.environment.push_back(mark);
-            auto run = prompt_lock(
-                {"agent:moment", "--", "sh", "-c",
-                 "trap 'echo got; exit 9' INT TERM; echo ran; while :; do sleep 0.01; done 2>/dev/null"},
-                with);
+            auto run = prompt_lock({"agent:moment", "--", "sh", "-c",
+                                    "trap 'echo got; exit 9' INT TERM; echo ran; while :; do sleep "
+                                    "0.01; done 2>/dev/null"},
+                                   with);
             std::this_thread::sleep_for(std::chrono::microseconds{round * 100});
             run.signal(signal);
             const int status = run.wait();

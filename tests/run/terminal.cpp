@@ -38,7 +38,8 @@ const std::string ctrl_z = "\x1a";
 
 std::size_t count(const std::string& text, const std::string& part) {
     std::size_t found = 0;
-    for (auto at = text.find(part); at != text.npos; at = text.find(part, at + part.size())) ++found;
+    for (auto at = text.find(part); at != text.npos; at = text.find(part, at + part.size()))
+        ++found;
     return found;
 }
 
@@ -70,13 +71,14 @@ termios modes_of(const Pty& pty) {
 }
 
 bool same_modes(const termios& one, const termios& other) {
-    return one.c_iflag == other.c_iflag && one.c_oflag == other.c_oflag && one.c_cflag == other.c_cflag &&
-           one.c_lflag == other.c_lflag && std::memcmp(one.c_cc, other.c_cc, sizeof one.c_cc) == 0;
+    return one.c_iflag == other.c_iflag && one.c_oflag == other.c_oflag &&
+           one.c_cflag == other.c_cflag && one.c_lflag == other.c_lflag &&
+           std::memcmp(one.c_cc, other.c_cc, sizeof one.c_cc) == 0;
 }
 
 /// A directory with scripts and what they write; text that is typed comes back as an echo, so what
-/// has happened is read from files. The scripts wait in the shell's own `read`: a shell that has just
-/// forked by vfork(2) cannot be stopped while its child is.
+/// has happened is read from files. The scripts wait in the shell's own `read`: a shell that has
+/// just forked by vfork(2) cannot be stopped while its child is.
 class Desk {
 public:
     Desk() {
@@ -87,7 +89,8 @@ public:
         write_file(dir_ / "plain", wait + "exit 7\n");
         // A line for each signal.
         write_file(dir_ / "job",
-                   "for s in INT QUIT TERM HUP WINCH CONT USR1 USR2; do trap \"echo got $s. >>log\" $s; done\n" +
+                   "for s in INT QUIT TERM HUP WINCH CONT USR1 USR2; do trap \"echo got $s. "
+                   ">>log\" $s; done\n" +
                        wait + "echo done. >>log; exit 7\n");
     }
     [[nodiscard]] std::string operator/(const std::string& name) const { return dir_ / name; }
@@ -123,7 +126,8 @@ Launch at(const Pty& pty, const Desk& desk) {
     return with;
 }
 
-/// Makes sure that what was sent to the keeper before has come to the command, by a signal after it.
+/// Makes sure that what was sent to the keeper before has come to the command, by a signal after
+/// it.
 void fence(const Desk& desk, pid_t keeper) {
     kill(keeper, SIGUSR2);
     REQUIRE(desk.logged("got USR2."));
@@ -138,15 +142,23 @@ public:
         run("PATH=" + directory_of_program() + ":$PATH");
     }
 
-    [[nodiscard]] Pty& pty() { return pty_; }
+    ~Shell() {
+        if (bash_.ended()) return;
+        for (const pid_t job : children_of(bash_.pid())) kill(job, SIGKILL);
+    }
+    Shell(const Shell&) = delete;
+    Shell& operator=(const Shell&) = delete;
+
+    [[nodiscard]] Pty& pty() { return *pty_; }
     [[nodiscard]] pid_t pid() const { return bash_.pid(); }
-    Process& bash() { return bash_; }
+    /// Closes the window.
+    void hang_up() {
+        pty_.reset();
+        CHECK(bash_.wait() == 128 + SIGHUP);
+    }
 
     /// Types a line that starts something in the foreground.
-    void type(const std::string& line) {
-        pty_.screen();
-        pty_.type(line + "\n");
-    }
+    void type(const std::string& line) { pty_->type(line + "\n"); }
     /// Types a line and waits for the next prompt.
     void run(const std::string& line) {
         type(line);
@@ -155,12 +167,12 @@ public:
     /// Whether one more prompt comes than were seen before.
     bool prompted() {
         ++prompts_;
-        return eventually([&] { return count(pty_.screen(), "ready> ") >= prompts_; });
+        return eventually([&] { return count(pty_->screen(), "ready> ") >= prompts_; });
     }
     /// The status of the last command.
     int status() {
         run("echo sta''tus=$?.");
-        const auto& screen = pty_.screen();
+        const auto& screen = pty_->screen();
         const auto found = screen.rfind("status=");
         return found == screen.npos ? -1 : std::atoi(screen.c_str() + found + 7);
     }
@@ -176,14 +188,14 @@ private:
         return path.substr(0, path.rfind('/'));
     }
     Launch launch(const Desk& desk) {
-        auto with = at(pty_, desk);
+        auto with = at(*pty_, desk);
         with.environment = support::clean_environment(shared_redis().unix_url());
         for (const char* variable : {"PS1=ready> ", "TERM=dumb", "HISTFILE=", "PROMPT_COMMAND="})
             with.environment.emplace_back(variable);
         return with;
     }
 
-    Pty pty_;
+    std::optional<Pty> pty_{std::in_place};
     Process bash_;
     std::size_t prompts_ = 0;
 };
@@ -205,12 +217,15 @@ bool goes_on(pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("Ctrl-C and Ctrl-\\ reach the command exactly once, and it keeps the slot if it goes on") {
-    for (const auto& [key, name] : {std::pair{"\x03", "got INT."}, std::pair{"\x1c", "got QUIT."}}) {
+TEST_CASE(
+    "Ctrl-C and Ctrl-\\ reach the command exactly once, and it keeps the slot if it goes on") {
+    for (const auto& [key, name] :
+         {std::pair{"\x03", "got INT."}, std::pair{"\x1c", "got QUIT."}}) {
         CAPTURE(name);
         Desk desk;
         Pty pty;
-        auto run = sandbox_lock(shared_redis().unix_url(), {"agent:key", "--", "sh", "job"}, at(pty, desk));
+        auto run = sandbox_lock(shared_redis().unix_url(), {"agent:key", "--", "sh", "job"},
+                                at(pty, desk));
         (void)desk.command();
         pty.type(key);
         CHECK(desk.logged(name));
@@ -227,7 +242,8 @@ TEST_CASE("Ctrl-C and Ctrl-\\ reach the command exactly once, and it keeps the s
 TEST_CASE("Ctrl-C ends a command that does not care for it, and the status says so") {
     Desk desk;
     Pty pty;
-    auto run = sandbox_lock(shared_redis().unix_url(), {"agent:key", "--", "sh", "plain"}, at(pty, desk));
+    auto run =
+        sandbox_lock(shared_redis().unix_url(), {"agent:key", "--", "sh", "plain"}, at(pty, desk));
     (void)desk.command();
     pty.type(ctrl_c);
     CHECK(run.wait() == 130);
@@ -238,8 +254,9 @@ TEST_CASE("Ctrl-C while the slot is taken ends the wait") {
     Desk desk;
     Pty pty;
     shared_redis().command({"SET", support::key_of("agent:busy"), "foreign", "PX", "600000"});
-    auto run = sandbox_lock(shared_redis().unix_url(), {"--retry-interval=60s", "agent:busy", "--", "sh", "job"},
-                            at(pty, desk));
+    auto run =
+        sandbox_lock(shared_redis().unix_url(),
+                     {"--retry-interval=60s", "agent:busy", "--", "sh", "job"}, at(pty, desk));
     CHECK(pty.shows("waiting"));
     pty.type(ctrl_c);
     CHECK(run.wait() == 130);
@@ -252,7 +269,8 @@ TEST_CASE("a signal sent to the keeper by a process reaches a command at a termi
         CAPTURE(name);
         Desk desk;
         Pty pty;
-        auto run = sandbox_lock(shared_redis().unix_url(), {"agent:one", "--", "sh", "job"}, at(pty, desk));
+        auto run = sandbox_lock(shared_redis().unix_url(), {"agent:one", "--", "sh", "job"},
+                                at(pty, desk));
         (void)desk.command();
         run.signal(signal);
         CHECK(desk.logged(name));
@@ -267,7 +285,8 @@ TEST_CASE("a command that signals its own process group gets the signal once") {
     Desk desk;
     Pty pty;
     write_file(desk / "zero", "trap 'echo got INT. >>log' INT; kill -INT 0; . ./job");
-    auto run = sandbox_lock(shared_redis().unix_url(), {"agent:zero", "--", "sh", "zero"}, at(pty, desk));
+    auto run =
+        sandbox_lock(shared_redis().unix_url(), {"agent:zero", "--", "sh", "zero"}, at(pty, desk));
     (void)desk.command();
     CHECK(desk.logged("got INT."));
     fence(desk, run.pid());
@@ -291,10 +310,11 @@ TEST_CASE("/dev/tty can be read while standard input is a pipe") {
     Pty pty;
     auto with = at(pty, desk);
     with.environment = support::clean_environment(shared_redis().unix_url());
-    Process run({"sh", "-c",
-                 "echo piped | \"$0\" agent:tty -- sh -c 'cat >from-pipe; head -1 </dev/tty >from-tty'",
-                 support::program_path()},
-                with);
+    Process run(
+        {"sh", "-c",
+         "echo piped | \"$0\" agent:tty -- sh -c 'cat >from-pipe; head -1 </dev/tty >from-tty'",
+         support::program_path()},
+        with);
     pty.type("typed\n");
     CHECK(run.wait() == 0);
     CHECK(read_file(desk / "from-pipe") == "piped\n");
@@ -314,12 +334,14 @@ TEST_CASE("the terminal's modes are as before after a command that does not chan
 TEST_CASE("the modes that a command sets and leaves are its own business") {
     Desk desk;
     Pty pty;
-    auto run = sandbox_lock(shared_redis().unix_url(), {"agent:modes", "--", "stty", "-echo"}, at(pty, desk));
+    auto run = sandbox_lock(shared_redis().unix_url(), {"agent:modes", "--", "stty", "-echo"},
+                            at(pty, desk));
     CHECK(run.wait() == 0);
     CHECK((modes_of(pty).c_lflag & ECHO) == 0);
 }
 
-TEST_CASE("the terminal's modes are put back when the command is ended in raw mode for a lost lease") {
+TEST_CASE(
+    "the terminal's modes are put back when the command is ended in raw mode for a lost lease") {
     for (const char* on_term : {"trap 'exit 1' TERM", "trap '' TERM"}) {
         CAPTURE(on_term);
         Desk desk;
@@ -338,7 +360,8 @@ TEST_CASE("the terminal's modes are put back when the command is ended in raw mo
     }
 }
 
-TEST_CASE("the foreground group is put back when a command with job control is killed for a lost lease") {
+TEST_CASE(
+    "the foreground group is put back when a command with job control is killed for a lost lease") {
     if (!have_bash()) return;
     Desk desk;
     Pty pty;
@@ -363,7 +386,8 @@ TEST_CASE("the foreground group is put back when a command with job control is k
 TEST_CASE("a new window size reaches the command once") {
     Desk desk;
     Pty pty;
-    auto run = sandbox_lock(shared_redis().unix_url(), {"agent:size", "--", "sh", "job"}, at(pty, desk));
+    auto run =
+        sandbox_lock(shared_redis().unix_url(), {"agent:size", "--", "sh", "job"}, at(pty, desk));
     (void)desk.command();
     const winsize size{33, 77, 0, 0};
     REQUIRE(ioctl(pty.slave(), TIOCSWINSZ, &size) == 0);
@@ -378,7 +402,8 @@ TEST_CASE("when the terminal hangs up, the command ends and the slot is free") {
     SUBCASE("with the keeper as the session's leader") {
         Desk desk;
         std::optional<Pty> pty{std::in_place};
-        auto run = sandbox_lock(shared_redis().unix_url(), {"agent:hup", "--", "sh", "plain"}, at(*pty, desk));
+        auto run = sandbox_lock(shared_redis().unix_url(), {"agent:hup", "--", "sh", "plain"},
+                                at(*pty, desk));
         const pid_t command = desk.command();
         pty.reset();
         CHECK(run.wait() == 129);
@@ -387,34 +412,22 @@ TEST_CASE("when the terminal hangs up, the command ends and the slot is free") {
     }
     SUBCASE("with a job of an interactive shell") {
         if (!have_bash()) return;
-        Desk desk;
-        pid_t command = 0;
-        pid_t keeper = 0;
-        {
+        for (const bool stopped : {false, true}) {
+            CAPTURE(stopped);
+            Desk desk;
             Shell shell(desk);
             shell.type("sandbox-lock agent:hup -- sh plain");
-            command = desk.command();
-            keeper = shell.keeper();
-        }  // the window is closed and the shell killed
-        CHECK(eventually([&] { return !alive(command) && !alive(keeper); }));
-        CHECK(eventually([&] { return !held("agent:hup"); }));
-    }
-    SUBCASE("with a stopped job") {
-        if (!have_bash()) return;
-        Desk desk;
-        pid_t command = 0;
-        pid_t keeper = 0;
-        {
-            Shell shell(desk);
-            shell.type("sandbox-lock agent:hup -- sh plain");
-            command = desk.command();
-            keeper = shell.keeper();
-            shell.pty().type(ctrl_z);
-            REQUIRE(shell.prompted());
-            REQUIRE(stops(command));
+            const pid_t command = desk.command();
+            const pid_t keeper = shell.keeper();
+            if (stopped) {
+                shell.pty().type(ctrl_z);
+                REQUIRE(shell.prompted());
+                REQUIRE(stops(command));
+            }
+            shell.hang_up();
+            CHECK(eventually([&] { return !alive(command) && !alive(keeper); }));
+            CHECK(eventually([&] { return !held("agent:hup"); }));
         }
-        CHECK(eventually([&] { return !alive(command) && !alive(keeper); }));
-        CHECK(eventually([&] { return !held("agent:hup"); }));
     }
 }
 
@@ -462,6 +475,7 @@ TEST_CASE("a continued job sees CONT once") {
         CHECK(desk.times("got CONT.") == 1);
         desk.end();
         CHECK(desk.logged("done."));
+        CHECK(eventually([&] { return !held("agent:cont"); }));
     }
 }
 
@@ -478,6 +492,7 @@ TEST_CASE("kill %1 reaches the command once") {
     CHECK(desk.times("got USR1.") == 1);
     desk.end();
     CHECK(desk.logged("done."));
+    CHECK(eventually([&] { return !held("agent:killed"); }));
 }
 
 TEST_CASE("bg lets a stopped job go on in the background, fg brings it back, and Ctrl-C ends it") {
@@ -523,8 +538,9 @@ TEST_CASE("a command that stops its own group itself, as vim does on Ctrl-Z, can
         CAPTURE(signal);
         Desk desk;
         Shell shell(desk);
-        write_file(desk / "vim", std::string("stty raw -echo\necho start. >>log\nstty sane\nkill -") + signal +
-                                     " 0\necho after. >>log\nexit 7\n");
+        write_file(desk / "vim",
+                   std::string("stty raw -echo\necho start. >>log\nstty sane\nkill -") + signal +
+                       " 0\necho after. >>log\nexit 7\n");
         shell.type("sandbox-lock agent:vim -- sh vim");
         CHECK(desk.logged("start."));
         CHECK(shell.prompted());

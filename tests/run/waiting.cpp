@@ -68,13 +68,22 @@ TEST_CASE("a taken slot: -n at once, -w after its time, with 75 or what -E says"
     CHECK(status({"-n"}) == 75);
     CHECK(status({"--nonblocking"}) == 75);
     CHECK(status({"-w", "0"}) == 75);
-    CHECK(status({"-n", "-E", "0"}) == 0);
     CHECK(status({"--nb", "--conflict-exit-code", "255"}) == 255);
     const Stopwatch watch;
     CHECK(status({"--timeout", "0.3"}) == 75);
     CHECK(watch.seconds() >= 0.3);
     CHECK(status({"--wait=200ms", "-E9"}) == 9);
     redis.command({"DEL", key_of("agent:taken")});
+}
+
+TEST_CASE("with -E 0 a taken slot is no failure and nothing is told, for cron") {
+    auto& redis = shared_redis();
+    redis.command({"SET", key_of("agent:cron"), "foreign", "PX", "60000"});
+    auto run = sandbox_lock(redis.unix_url(), {"-n", "-E", "0", "agent:cron", "--", "echo", "ran"});
+    CHECK(run.wait() == 0);
+    CHECK(run.out().empty());
+    CHECK(run.err().empty());
+    redis.command({"DEL", key_of("agent:cron")});
 }
 
 TEST_CASE("a slot that gets free within -w is entered, also by the last try") {

@@ -265,6 +265,61 @@ TEST_CASE("INFO is a right that may be missing") {
     CHECK(redis.command({"EXISTS", client.claim.key}) == "0");
 }
 
+TEST_CASE("any right that is missing is a refusal, no server that is down") {
+    RedisServer redis;
+    for (const char* right : {"evalsha", "eval", "get", "set", "time"}) {
+        CAPTURE(right);
+        redis.command({"ACL", "SETUSER", "less", "reset", "on", ">pw", "~*", "+@all", std::string("-") + right});
+        redis.command({"SCRIPT", "FLUSH"});
+        Client client("redis+unix://less:pw@" + redis.socket(), "agent:less");
+        const auto lease = client.enter(once);
+        REQUIRE_FALSE(lease);
+        CHECK(lease.error().fault == Fault::denied);
+        (void)client.release();
+    }
+    redis.command({"ACL", "SETUSER", "less", "reset", "on", ">pw", "~other:*", "+@all"});
+    Client client("redis+unix://less:pw@" + redis.socket(), "agent:less");
+    CHECK(client.enter(once).error().fault == Fault::denied);
+}
+
+TEST_CASE("a server that has just started is given time, whatever the fraction of its second") {
+    RedisServer redis;
+    for (int i = 0; i < 6; ++i) {
+        redis.kill();
+        redis.start();
+        const auto started = BootClock::now();
+        Client client(redis.unix_url(), "agent:young");
+        CHECK(client.enter(once));
+        CHECK(BootClock::now() - started >= 900ms);
+        CHECK(client.told("store-young"));
+        CHECK(client.release());
+    }
+}
+
+TEST_CASE("a fence of another type or with no number in it is replaced") {
+    auto& redis = shared_redis();
+    for (const bool list : {true, false}) {
+        const auto key = fence_of("agent:odd-fence");
+        redis.command({"DEL", key});
+        redis.command(list ? std::vector<std::string>{"RPUSH", key, "x"} : std::vector<std::string>{"SET", key, "x"});
+        Client client(redis.unix_url(), "agent:odd-fence");
+        CHECK(client.enter(once));
+        CHECK(client.release());
+        CHECK(redis.command({"TYPE", key}) == "string");
+    }
+}
+
+TEST_CASE("a slot whose name looks like another one's fence is left alone") {
+    auto& redis = shared_redis();
+    Client looks_like(redis.unix_url(), "agent:a{b}c:fence");
+    Client client(redis.unix_url(), "agent:a{b}c");
+    REQUIRE(looks_like.enter(once));
+    REQUIRE(client.enter(once));
+    CHECK(redis.command({"GET", looks_like.claim.key}) == looks_like.claim.token);
+    CHECK(client.release());
+    CHECK(looks_like.release());
+}
+
 TEST_CASE("scripts are sent again when the server has lost them") {
     auto& redis = shared_redis();
     Client client(redis.unix_url(), "agent:flushed");

@@ -72,7 +72,8 @@ void RedisServer::start() {
 void RedisServer::wait_old() const {
     if (!eventually([&] {
             const auto info = command({"INFO", "server"}).value_or("");
-            return info.find("uptime_in_seconds:0\r") == info.npos;
+            return info.find("uptime_in_seconds:0\r") == info.npos &&
+                   info.find("uptime_in_seconds:1\r") == info.npos;
         }))
         throw std::runtime_error("redis-server does not get older");
 }

@@ -31,9 +31,11 @@ TEST_CASE("error replies are told apart and named in plain words") {
 
 TEST_CASE("the fence shares the slot's hash slot") {
     CHECK(fence_key("p:agent:x") == "{p:agent:x}:fence");
-    CHECK(fence_key("p:agent:{x}y") == "p:agent:{x}y:fence");
+    CHECK(fence_key("p:agent:{x}y") == "{x}:p:agent:{x}y:fence");
     CHECK(fence_key("p:agent:{x") == "{p:agent:{x}:fence");
     CHECK(fence_key("p:agent:a{}b{c}") == "{p:agent:a{}b{c}}:fence");
+    // No slot has the name of another one's fence.
+    CHECK(fence_key("p:agent:{x}y") != "p:agent:{x}y:fence");
 }
 
 TEST_CASE("a lease ends before its ttl does, counted from the asking") {

@@ -21,13 +21,15 @@ else
     -- The right to INFO is optional.
     local info = redis.pcall('INFO', 'server')
     local uptime = type(info) == 'string' and tonumber(string.match(info, 'uptime_in_seconds:(%d+)'))
-    if uptime and uptime < grace then return {'young'} end
+    -- A difference of whole seconds: it says 1 of a server that may be hardly older than nothing.
+    if uptime and uptime <= grace then return {'young'} end
   end
   redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
 end
 -- At least the time, so that it still grows after it has expired. Below 2^53, exact in a double.
 local now = redis.call('TIME')
-local last = tonumber(redis.call('GET', KEYS[2]) or 0) or 0
+local last = redis.pcall('GET', KEYS[2])
+last = type(last) == 'string' and tonumber(last) or 0
 local fence = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
 redis.call('SET', KEYS[2], fence, 'PX', ARGV[3])
 return {'entered', fence}

@@ -219,8 +219,7 @@ Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
         const Wake wake = session_.idle(std::min(next, deadline), run);
         if (wake == Wake::interrupted) return {};
         if (BootClock::now() >= deadline)
-            return {true, claim_.renew ? "it could not be renewed in time (" + trouble_ + ")"
-                                       : "its time is over, and it is not renewed"};
+            return {true, claim_.renew ? "it could not be renewed in time" : "its time is over"};
         if (!claim_.renew) continue;  // the connection is of no use until the release
         switch (renew(deadline, run)) {  // also at once when the server has cut us off
             case Renewal::done:
@@ -315,12 +314,13 @@ Result<std::unique_ptr<Store>> open(const Url& url, const Access& access, guard:
 
 std::string fence_key(const std::string& key) {
     // A hash tag is what stands between the first '{' and the next '}', if it is not empty: the
-    // cluster specification. A key with braces that make no tag cannot be wrapped; it keeps its own
-    // slot only where it has no '}' at all.
+    // cluster specification. Where the key has one, the fence starts with the same. So a fence always
+    // starts with '{', and no slot of a sane prefix can have its name. A key with a '}' and no tag
+    // cannot be wrapped: its fence is in another hash slot, which matters in a cluster only.
     const auto open = key.find('{');
     const auto close = open == key.npos ? key.npos : key.find('}', open + 1);
     const bool tagged = close != key.npos && close > open + 1;
-    return tagged ? key + ":fence" : "{" + key + "}:fence";
+    return tagged ? key.substr(open, close + 1 - open) + ":" + key + ":fence" : "{" + key + "}:fence";
 }
 
 }  // namespace store::redis

@@ -13,7 +13,7 @@ namespace store::redis {
                                                          guard::Reporter reporter);
 
 /// The key of the slot's fence, in the same cluster hash slot as `key`: `{key}:fence`, or
-/// `key:fence` where `key` has a hash tag of its own.
+/// `{tag}:key:fence` where `key` has a hash tag of its own.
 [[nodiscard]] std::string fence_key(const std::string& key);
 
 }  // namespace store::redis

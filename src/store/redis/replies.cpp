@@ -27,6 +27,7 @@ constexpr std::array meanings{
     Meaning{"ERR Client sent AUTH", Fault::denied,
             "a password was given, but the server has none configured: leave it out"},
     Meaning{"NOPERM", Fault::denied, "the user lacks a right on this server"},
+    Meaning{"ERR The user executing the script", Fault::denied, "the user lacks a right on this server"},
     Meaning{"DENIED", Fault::denied,
             "the server runs in protected mode and takes local clients only: give it a password"},
     Meaning{"ERR DB index", Fault::configuration, "the server has no such database number"},

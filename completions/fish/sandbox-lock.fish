@@ -1,0 +1,95 @@
+# Completions for sandbox-lock(1).
+
+# Prints what the word at the cursor is: an "option", the "value" of one, the "key", the "command", or
+# "in-command" and then the command's words before it, one a line. Nothing where no word fits.
+function __sandbox_lock_place
+    set -l words (commandline -opc)
+    set -e words[1]
+    set -l options yes
+    set -l key no
+    set -l string no
+    while set -q words[1]
+        set -l word $words[1]
+        set -l takes_value no
+        if test $options = no; or not string match -qr '^-.' -- $word
+            if test $key = yes
+                test $string = no; and printf '%s\n' in-command $words
+                return
+            end
+            set key yes
+        else
+            switch $word
+                case --
+                    set options no
+                case --wait --timeout --conflict-exit-code --retry-interval --label --lease-ttl \
+                    --on-lost --kill-after --store --key-prefix --password-file \
+                    --connect-timeout --response-timeout --log-format --config
+                    set takes_value yes
+                case --command
+                    set string yes
+                    set takes_value yes
+                case '--command=*'
+                    set string yes
+                case '--*'
+                case '*'
+                    # In a cluster of letters the first that takes a value has the rest for it.
+                    set -l letter (string match -r '^-[^wEc]*([wEc])(.*)' -- $word)
+                    test "$letter[2]" = c; and set string yes
+                    set -q letter[2]; and test -z "$letter[3]"; and set takes_value yes
+            end
+        end
+        set -e words[1]
+        if test $takes_value = yes
+            set -q words[1]; or echo value
+            set -q words[1]; or return
+            set -e words[1]
+        end
+    end
+    if test $options = yes; and string match -q -- '-*' (commandline -ct)
+        echo option
+    else if test $key = no
+        echo key
+    else if test $string = no
+        echo command
+    end
+end
+
+function __sandbox_lock_is_at
+    set -l place (__sandbox_lock_place)
+    contains -- "$place[1]" $argv
+end
+
+function __sandbox_lock_complete_command
+    set -l place (__sandbox_lock_place)
+    __fish_complete_subcommand --commandline $place[2..] (commandline -ct)
+end
+
+complete -c sandbox-lock -f
+complete -c sandbox-lock -n '__sandbox_lock_is_at command' -x -a '(__fish_complete_command)'
+complete -c sandbox-lock -n '__sandbox_lock_is_at in-command' -x -a '(__sandbox_lock_complete_command)'
+complete -c sandbox-lock -n '__sandbox_lock_is_at key' -x -a 'session:\t"one session" user:\t"one user" agent:\t"one agent" global:\t"a slot of this name for all" global\t"the one slot for all"'
+
+complete -c sandbox-lock -n '__sandbox_lock_is_at option' -s n -l nonblock -l nb -l nonblocking -d 'Fail if the slot is taken'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -s w -l wait -l timeout -x -d 'Wait at most so long'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -s E -l conflict-exit-code -x -d 'Exit status when the slot stays taken'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l retry-interval -x -d 'Time between two tries'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l label -x -d 'What others see as the holder'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l lease-ttl -x -d "The lease's length"
+complete -c sandbox-lock -n '__sandbox_lock_is_at option' -l no-renew -d 'One lease, never renewed'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l on-lost -x -a 'term\t"End the command" warn\t"Only say so"' -d 'What to do when the lease is lost'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l kill-after -x -d 'From TERM to KILL when ending the command'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option' -l wait-descendants -d 'Hold the slot until all descendants are gone'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l store -x -a 'redis:// redis+unix://' -d 'Where slots are kept'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l key-prefix -x -a 'agentscope:sandbox:lock: agentscope:guard:' -d 'Start of store keys'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l password-file -r -F -d "The store's password, on the first line"
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l connect-timeout -x -d 'Give up a store that is down'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l response-timeout -x -d 'Give up one request'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option' -s v -l verbose -d 'Tell what is done and how long it took'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option' -s q -l quiet -d 'Errors only'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l log-format -x -a 'text json' -d 'Form of messages'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -s c -l command -x -a '(__fish_complete_command)' -d 'Run a string by the shell'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l config -r -F -d 'Read this configuration file'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option' -s x -s e -l exclusive -d 'No effect: every lease is exclusive'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option' -s o -l close -d 'No effect: a lease is never inherited'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option' -s h -l help -d 'Print help'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option' -s V -l version -d 'Print the version'

@@ -53,7 +53,7 @@ guard::Claim make_claim(const cli::Invocation& invocation) {
 
 guard::Result<std::unique_ptr<store::Store>> open_store(const cli::Invocation& invocation,
                                                         const guard::Claim& claim,
-                                                        const cli::Messages& messages) {
+                                                        cli::Messages& messages) {
     const auto& settings = invocation.settings;
     auto password = cli::find_password(settings.password_file);
     if (!password) return password.error();
@@ -202,22 +202,24 @@ private:
         const auto terminal = run::Terminal::controlling();
         run::Keeper keeper{std::move(*warden_), signals_,
                            [this](const guard::Report& report) { messages_(report); }};
+        messages_.may_wait(false);
         const auto started = BootClock::now();
         keeper.start(make_order(lease, terminal.has_value()));
 
         const auto holding = store_->hold(lease, keeper);
         const bool end_it = holding.lost && settings_.on_lost == cli::OnLost::term;
+        if (end_it) keeper.stop();
         if (holding.lost && !keeper.ran_out())
             messages_({Level::error, "lease-lost",
                        fmt::format("the lease is lost: {}; {}", holding.why,
                                    end_it ? "ending the command" : "the command runs on")});
-        if (end_it) keeper.stop();
         const auto end = keeper.finish();
         const bool lost = end_it || keeper.ran_out();
         if (terminal && (lost || keeper.killed())) terminal->restore();
 
         const Duration held = BootClock::now() - started;
         give_back(holding.lost, keeper, held);
+        messages_.may_wait(true);
         return status_of(end, lost);
     }
 

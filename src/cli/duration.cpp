@@ -6,62 +6,91 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <cstdint>
 
 namespace cli {
 namespace {
 
+using guard::Duration;
+
 struct Unit {
     std::string_view name;
-    double seconds;
+    Duration length;
 };
 /// From the largest down: the order in which they may follow each other.
-constexpr std::array units{Unit{"h", 3600}, Unit{"m", 60}, Unit{"s", 1}, Unit{"ms", 0.001}};
+constexpr std::array units{Unit{"h", std::chrono::hours{1}}, Unit{"m", std::chrono::minutes{1}},
+                           Unit{"s", std::chrono::seconds{1}}, Unit{"ms", std::chrono::milliseconds{1}}};
 
-/// A hundred years: 64 bits of nanoseconds hold almost three times that.
-constexpr double longest = 100 * 365.25 * 86400;
+constexpr Duration longest = std::chrono::days{36525};
 
-constexpr bool is_number_character(char c) noexcept {
-    return (c >= '0' && c <= '9') || c == '.';
+constexpr bool is_digit(char c) noexcept {
+    return c >= '0' && c <= '9';
 }
 
-/// Takes a plain decimal number off the front: no sign, no exponent, no "inf".
-std::optional<double> take_number(std::string_view& text) noexcept {
-    const auto length = static_cast<std::size_t>(
-        std::ranges::find_if_not(text, is_number_character) - text.begin());
-    double value = 0;
-    const char* end = text.data() + length;
-    const auto [stop, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
-    if (length == 0 || error != std::errc{} || stop != end) return std::nullopt;
+std::string_view take_digits(std::string_view& text) noexcept {
+    const auto length = static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());
+    const auto digits = text.substr(0, length);
     text.remove_prefix(length);
-    return value;
+    return digits;
+}
+
+/// A plain decimal number and what follows it up to the next one.
+struct Part {
+    std::string_view whole;
+    std::string_view fraction;
+    std::string_view unit;
+};
+
+std::optional<Part> take_part(std::string_view& text) noexcept {
+    Part part{};
+    part.whole = take_digits(text);
+    if (text.starts_with('.')) {
+        text.remove_prefix(1);
+        part.fraction = take_digits(text);
+    }
+    if (part.whole.empty() && part.fraction.empty()) return std::nullopt;
+    const auto is_part_of_number = [](char c) { return is_digit(c) || c == '.'; };
+    part.unit = text.substr(
+        0, static_cast<std::size_t>(std::ranges::find_if(text, is_part_of_number) - text.begin()));
+    text.remove_prefix(part.unit.size());
+    return part;
+}
+
+/// None where it is longer than the longest. In whole numbers: what is typed is what is waited.
+std::optional<Duration> length_of(const Part& part, Duration unit) noexcept {
+    std::int64_t count = 0;
+    const char* end = part.whole.data() + part.whole.size();
+    if (!part.whole.empty() && std::from_chars(part.whole.data(), end, count).ec != std::errc{})
+        return std::nullopt;
+    if (count > longest / unit) return std::nullopt;
+    Duration length = count * unit;
+    for (const char digit : part.fraction) {
+        unit /= 10;
+        length += (digit - '0') * unit;
+    }
+    return length;
 }
 
 }  // namespace
 
-std::optional<guard::Duration> parse_duration(std::string_view text) noexcept {
-    double seconds = 0;
-    std::size_t next_unit = 0;  // each unit once, in falling order
-    bool first = true;
-    do {
-        const auto value = take_number(text);
-        if (!value) return std::nullopt;
-        const auto name = text.substr(
-            0, static_cast<std::size_t>(std::ranges::find_if(text, is_number_character) - text.begin()));
-        text.remove_prefix(name.size());
-        if (name.empty()) {
-            if (!first) return std::nullopt;
-            seconds = *value;
-            break;
-        }
-        const auto unit = std::find_if(units.begin() + next_unit, units.end(),
-                                       [&](const Unit& u) { return u.name == name; });
+std::optional<Duration> parse_duration(std::string_view text) noexcept {
+    Duration sum{};
+    auto next_unit = units.begin();  // each unit once, in falling order
+    for (bool first = true; first || !text.empty(); first = false) {
+        const auto part = take_part(text);
+        if (!part) return std::nullopt;
+        const bool plain_seconds = part->unit.empty() && first && text.empty();
+        const auto unit = plain_seconds ? &units[2]
+                                        : std::find_if(next_unit, units.end(), [&](const Unit& u) {
+                                              return u.name == part->unit;
+                                          });
         if (unit == units.end()) return std::nullopt;
-        next_unit = static_cast<std::size_t>(unit - units.begin()) + 1;
-        seconds += *value * unit->seconds;
-        first = false;
-    } while (!text.empty());
-    if (seconds > longest) return std::nullopt;
-    return std::chrono::round<guard::Duration>(std::chrono::duration<double>(seconds));
+        next_unit = unit + 1;
+        const auto length = length_of(*part, unit->length);
+        if (!length || *length > longest - sum) return std::nullopt;
+        sum += *length;
+    }
+    return sum;
 }
 
 std::string duration_text(guard::Duration span) {

@@ -1,9 +1,11 @@
 #include "cli/messages.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <spdlog/logger.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
+#include <unistd.h>
 
 #include <array>
 #include <nlohmann/json.hpp>
@@ -44,6 +46,12 @@ std::string_view name_of(guard::Fault fault) noexcept {
     return "internal";
 }
 
+/// Whether standard error takes a line at once: a pipe that poll(2) calls writable takes PIPE_BUF bytes.
+bool can_write() noexcept {
+    pollfd err{STDERR_FILENO, POLLOUT, 0};
+    return poll(&err, 1, 0) == 1 && (err.revents & POLLOUT) != 0;
+}
+
 }  // namespace
 
 Messages::Messages(LogFormat format, bool quiet, bool verbose)
@@ -63,8 +71,24 @@ void Messages::about(std::string slot, std::string store_key) {
     store_key_ = std::move(store_key);
 }
 
-void Messages::operator()(const Report& report) const {
-    if (report.level >= least_) logger_->info("{}", line(report));
+void Messages::operator()(const Report& report) {
+    if (report.level >= least_) write(line(report));
+}
+
+void Messages::may_wait(bool allowed) {
+    may_wait_ = allowed;
+    write_held_back();
+}
+
+void Messages::write(std::string line) {
+    held_back_.push_back(std::move(line));
+    write_held_back();
+}
+
+void Messages::write_held_back() {
+    auto next = held_back_.begin();
+    while (next != held_back_.end() && (may_wait_ || can_write())) logger_->info("{}", *next++);
+    held_back_.erase(held_back_.begin(), next);
 }
 
 std::string Messages::line(const Report& report) const {
@@ -84,7 +108,7 @@ std::string Messages::line(const Report& report) const {
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-void Messages::fatal(const guard::Error& error) const {
+void Messages::fatal(const guard::Error& error) {
     (*this)({Level::error, name_of(error.fault), error.text});
 }
 

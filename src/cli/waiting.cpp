@@ -21,7 +21,7 @@ guard::Duration next_after(guard::Duration waited) noexcept {
 
 }  // namespace
 
-WaitingLines::WaitingLines(const Messages& messages) noexcept
+WaitingLines::WaitingLines(Messages& messages) noexcept
     : messages_(messages), start_(guard::BootClock::now()), next_(start_) {}
 
 guard::Duration WaitingLines::waited() const noexcept {

@@ -11,7 +11,7 @@ namespace cli {
 /// 1 min, 2 min, 4 min …
 class WaitingLines {
 public:
-    explicit WaitingLines(const Messages& messages) noexcept;
+    explicit WaitingLines(Messages& messages) noexcept;
 
     /// The slot is held by `holder` (a token). Says so if it is time.
     void taken(const std::string& holder);
@@ -19,7 +19,7 @@ public:
     [[nodiscard]] guard::Duration waited() const noexcept;
 
 private:
-    const Messages& messages_;
+    Messages& messages_;
     guard::Deadline start_;
     guard::Deadline next_;
 };

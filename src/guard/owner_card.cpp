@@ -31,7 +31,7 @@ std::string random_id() {
 std::string user_name() {
     for (const char* variable : {"LOGNAME", "USER"})
         if (const char* name = std::getenv(variable); name != nullptr && *name != '\0') return name;
-    return std::to_string(geteuid());
+    return geteuid() == 0 ? "root" : std::to_string(geteuid());
 }
 
 std::string host_name() {

@@ -1,5 +1,6 @@
 #include "run/channel.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -70,6 +71,11 @@ bool Channel::transmit(const Message& message, int flags) const noexcept {
     if (sent < static_cast<ssize_t>(sizeof header)) return false;
     const auto done = static_cast<std::size_t>(sent) - sizeof header;
     return send_all(fd(), message.bytes.data() + done, message.bytes.size() - done);
+}
+
+bool Channel::readable() const noexcept {
+    pollfd entry{fd(), POLLIN, 0};
+    return ::poll(&entry, 1, 0) == 1;
 }
 
 std::optional<Message> Channel::receive() const {

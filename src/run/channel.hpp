@@ -50,6 +50,9 @@ public:
     /// Sends if there is room: an end that is stopped must not stop the other.
     bool offer(const Message& message) const noexcept;
 
+    /// Whether a message or the end of file is there.
+    [[nodiscard]] bool readable() const noexcept;
+
     /// Waits for the next message; none at end of file.
     [[nodiscard]] std::optional<Message> receive() const;
 

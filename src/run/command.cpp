@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,7 +54,18 @@ int Command::failure() const noexcept {
     return read(exec_error.get(), &error, sizeof error) == sizeof error ? error : 0;
 }
 
-guard::Result<Command> start(const Order& order, const OriginalSignals& original) {
+NewGroup::NewGroup() noexcept : leader_(vfork()) {
+    if (leader_ == 0) {
+        setpgid(0, 0);
+        _exit(0);
+    }
+}
+
+NewGroup::~NewGroup() {
+    if (leader_ > 0) waitpid(leader_, nullptr, 0);
+}
+
+guard::Result<Command> start(const Order& order, pid_t group, const OriginalSignals& original) {
     const auto failed = [](const char* what) {
         return guard::Error{guard::Fault::system, std::string(what) + ": " + std::strerror(errno)};
     };
@@ -69,15 +81,14 @@ guard::Result<Command> start(const Order& order, const OriginalSignals& original
     const pid_t pid = vfork();
     if (pid < 0) return failed("fork");
     if (pid == 0) {
-        if (order.own_group) setpgid(0, 0);
+        if (order.own_group) setpgid(0, group);
         prctl(PR_SET_PDEATHSIG, SIGTERM, 0L, 0L, 0L);
         if (getppid() != warden) _exit(1);  // it died before prctl
         const int error = program.exec(original);
         (void)!write(write_end.get(), &error, sizeof error);
         _exit(127);
     }
-    if (order.own_group) setpgid(pid, pid);  // here too: whoever comes first
-    return Command{pid, std::move(read_end)};
+    return Command{pid, order.own_group ? (group > 0 ? group : pid) : getpgrp(), std::move(read_end)};
 }
 
 }  // namespace run

@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "run/inherited.hpp"
+#include "run/terminal.hpp"
 
 namespace run {
 
@@ -24,7 +25,6 @@ void Keeper::start(const Order& order) {
     grace_ = order.grace;
     shares_group_ = !order.own_group;
     watch_over(order.deadline);
-    become_subreaper();
     if (!warden_.channel.send({Message::start, 0, order.serialized()}))
         end_ = RunEnd{RunEnd::no_start, 0, "the warden process was killed"};
     close_inherited();
@@ -38,21 +38,40 @@ void Keeper::watch_over(Deadline deadline) {
 void Keeper::extended(Deadline deadline) {
     if (ending_ || ran_out_) return;
     watch_over(deadline);
-    warden_.channel.offer({Message::deadline, deadline.time_since_epoch().count()});
+    tell_warden({Message::deadline, deadline.time_since_epoch().count()});
+}
+
+/// Without waiting for it: a warden that is stopped must not stop us. What it has no room for is kept;
+/// of deadlines the newest counts, and of a signal one, as in the kernel.
+void Keeper::tell_warden(const Message& message) {
+    std::erase_if(unsent_, [&](const Message& old) {
+        return old.kind == message.kind &&
+               (old.kind == Message::deadline || old.number == message.number);
+    });
+    unsent_.push_back(message);
+    flush();
+}
+
+void Keeper::flush() {
+    while (!unsent_.empty() && warden_.channel.offer(unsent_.front())) unsent_.erase(unsent_.begin());
 }
 
 Wake Keeper::wait(int fd, short events, Deadline until) {
-    while (!end_) {
-        const Deadline next = act(BootClock::now());
+    for (Deadline next = backstop_; !end_; next = act(BootClock::now())) {
         std::array<pollfd, 4> fds{{{fd, events, 0},
                                    {signals_.fd(), POLLIN, 0},
                                    {ending_ ? -1 : warden_.channel.fd(), POLLIN, 0},
                                    {}}};
+        if (!unsent_.empty()) fds[2].events |= POLLOUT;
         poll_.wait(fds, std::min(until, next));
         if (fds[1].revents != 0) serve_signals();
-        if (fds[2].revents != 0) serve_channel();
+        if ((fds[2].revents & POLLOUT) != 0) flush();
         // News first: whoever was stopped for a while finds several, and the end may be among them.
-        if (fds[1].revents != 0 || fds[2].revents != 0) continue;
+        if ((fds[2].revents & ~POLLOUT) != 0) {
+            serve_channel();
+            continue;
+        }
+        if (end_) break;
         if (fds[0].revents != 0) return Wake::ready;
         if (BootClock::now() >= until) return Wake::timeout;
     }
@@ -61,11 +80,11 @@ Wake Keeper::wait(int fd, short events, Deadline until) {
 
 /// Does what the time asks for; returns when to look again.
 Deadline Keeper::act(Deadline now) {
-    if (!ending_ && now >= backstop_) {
-        reporter_({Level::error, "warden-stuck", "the warden process does not act: killing the command",
-                   {{"warden", std::int64_t{warden_.pid}}}});
+    if (!ending_ && !warden_.channel.readable() && now >= backstop_) {
         kill(warden_.pid, SIGKILL);
         take_over(now);
+        reporter_({Level::error, "warden-stuck", "the warden process does not act: killing the command",
+                   {{"warden", std::int64_t{warden_.pid}}}});
     }
     return ending_ ? ending_->step() : backstop_;
 }
@@ -84,7 +103,8 @@ void Keeper::serve_signals() {
             postpone_stop();
             continue;
         }
-        warden_.channel.offer({reached_command(*info) ? Message::noticed : Message::signal, signal});
+        if (signal == SIGCONT && shares_group_) lend_terminal(command_);
+        tell_warden({reached_command(*info) ? Message::noticed : Message::signal, signal});
     }
 }
 
@@ -127,16 +147,16 @@ bool Keeper::tree_is_gone() const {
 void Keeper::serve_channel() {
     const auto message = warden_.channel.receive();
     if (!message) {
+        take_over(std::min(BootClock::now() + grace_, backstop_));
         reporter_({Level::error, "warden-killed", "the warden process was killed: ending the command",
                    {{"warden", std::int64_t{warden_.pid}}}});
-        take_over(std::min(BootClock::now() + grace_, backstop_));
         return;
     }
     const int number = static_cast<int>(message->number);
     switch (message->kind) {
         case Message::started:
             command_ = number;
-            if (stop_postponed_) warden_.channel.offer({Message::signal, SIGTSTP});
+            if (stop_postponed_) tell_warden({Message::signal, SIGTSTP});
             break;
         case Message::ending:
             ran_out_ = true;
@@ -171,7 +191,7 @@ void Keeper::take_over(Deadline kill_at) {
 void Keeper::stop() {
     if (end_ || ending_) return;
     const Deadline kill_at = BootClock::now() + grace_;
-    warden_.channel.offer({Message::stop, kill_at.time_since_epoch().count()});
+    tell_warden({Message::stop, kill_at.time_since_epoch().count()});
     backstop_ = kill_at + margin_;
 }
 

@@ -53,6 +53,8 @@ public:
     [[nodiscard]] bool ran_out() const noexcept { return ran_out_; }
 
 private:
+    void tell_warden(const Message& message);
+    void flush();
     void serve_signals();
     void serve_channel();
     void postpone_stop();
@@ -72,6 +74,7 @@ private:
     guard::Duration grace_{};
     bool shares_group_ = false;  ///< the command is in our process group, where a terminal is
     pid_t command_ = 0;
+    std::vector<Message> unsent_;  ///< what the channel had no room for
     guard::Deadline backstop_ = guard::never;  ///< when a warden that has not acted is replaced
     std::optional<TreeEnd> ending_;            ///< set once this process has taken over
     std::optional<int> status_;                ///< the command's, reaped after that

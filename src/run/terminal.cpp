@@ -17,6 +17,13 @@ std::optional<Terminal> Terminal::controlling() noexcept {
     return terminal;
 }
 
+void lend_terminal(pid_t command) noexcept {
+    const pid_t group = getpgid(command);
+    if (command <= 0 || group <= 0 || group == getpgrp()) return;
+    const guard::Descriptor tty{open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)};
+    if (tty && tcgetpgrp(tty.get()) == getpgrp()) tcsetpgrp(tty.get(), group);
+}
+
 void Terminal::restore() const noexcept {
     if (foreground_ != getpgrp()) return;
     // Somebody else's by now, say the shell's after `bg`, unless its group died with the command.

@@ -11,6 +11,7 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -51,15 +52,17 @@ std::string_view field(std::string_view status, std::string_view name) noexcept 
     return status.substr(start, status.find('\n', start) - start);
 }
 
-std::optional<Status> read_status(const char* pid) {
+std::string status_text(const char* pid) {
     const std::string path = std::string("/proc/") + pid + "/status";
     const guard::Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-    if (!file) return std::nullopt;
     std::array<char, 4096> buffer{};
-    const ssize_t size = read(file.get(), buffer.data(), buffer.size());
-    if (size <= 0) return std::nullopt;
-    const std::string_view text{buffer.data(), static_cast<std::size_t>(size)};
+    const ssize_t size = file ? read(file.get(), buffer.data(), buffer.size()) : 0;
+    return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+}
 
+std::optional<Status> read_status(const char* pid) {
+    const std::string text = status_text(pid);
+    if (text.empty()) return std::nullopt;
     Status status;
     auto own = field(text, "\nPid:");
     auto parent = field(text, "\nPPid:");
@@ -119,8 +122,14 @@ bool contains(const std::vector<pid_t>& pids, pid_t pid) noexcept {
 
 }  // namespace
 
-void become_subreaper() noexcept {
-    prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L);
+void become_subreaper(bool on) noexcept {
+    prctl(PR_SET_CHILD_SUBREAPER, on ? 1L : 0L, 0L, 0L, 0L);
+}
+
+bool is_subreaper() noexcept {
+    int on = 0;
+    prctl(PR_GET_CHILD_SUBREAPER, &on, 0L, 0L, 0L);
+    return on != 0;
 }
 
 bool has_children() noexcept {
@@ -151,6 +160,18 @@ bool is_descendant(pid_t pid) {
         pid = status->parent;
     }
     return pid == self->pid;
+}
+
+bool has_default_action(pid_t pid, int signal) {
+    const std::string text = status_text(std::to_string(pid).c_str());
+    const auto has = [&](std::string_view name) {
+        const auto digits = field(text, name);
+        const auto start = std::min(digits.find_first_not_of(" \t"), digits.size());
+        std::uint64_t mask = 0;
+        std::from_chars(digits.data() + start, digits.data() + digits.size(), mask, 16);
+        return (mask >> (signal - 1) & 1) != 0;
+    };
+    return !has("\nSigIgn:") && !has("\nSigCgt:");
 }
 
 TreeEnd::TreeEnd(guard::Deadline kill_at, std::vector<pid_t> spared)

@@ -9,8 +9,9 @@
 namespace run {
 
 /// Makes this process the parent that orphaned descendants get, so that none escapes by a double
-/// fork or setsid: PR_SET_CHILD_SUBREAPER of prctl(2).
-void become_subreaper() noexcept;
+/// fork or setsid: PR_SET_CHILD_SUBREAPER of prctl(2). It outlives an exec, hence the way back.
+void become_subreaper(bool on = true) noexcept;
+[[nodiscard]] bool is_subreaper() noexcept;
 
 /// Whether this process has children, dead or alive.
 [[nodiscard]] bool has_children() noexcept;
@@ -25,6 +26,9 @@ void become_subreaper() noexcept;
 
 /// Whether `pid` is among them. Asked for single processes, so it walks up, not down.
 [[nodiscard]] bool is_descendant(pid_t pid);
+
+/// Whether `pid` neither ignores nor handles `signal`: SigIgn and SigCgt of proc(5).
+[[nodiscard]] bool has_default_action(pid_t pid, int signal);
 
 /// The direct children of this process that are there now, such as those a shell left behind that
 /// became this program by exec.

@@ -17,6 +17,7 @@ struct Warden {
     pid_t pid;
     Channel channel;
     std::vector<pid_t> earlier_children;  ///< what a shell left us that became this program by exec
+    bool was_subreaper;                   ///< this process, before it had a warden
 
     /// Forks it. It waits for its Order; when the channel closes before one came, it exits. Of this
     /// process's own descriptors (those that are close-on-exec) it keeps none.

@@ -272,7 +272,9 @@ TEST_CASE(
     const auto numbers = numbers_of(run.out());
     const auto command = support::pids_in(run.out()).front();
     REQUIRE(numbers.size() > 2);
-    CHECK(numbers[1] == command);
+    // Not led by the command, or setsid(1) would fork.
+    CHECK(numbers[1] != command);
+    CHECK(numbers[1] != run.pid());
     CHECK(numbers[2] == run.pid());
 }
 

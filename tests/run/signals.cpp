@@ -440,7 +440,7 @@ TEST_CASE(
     std::mt19937 random{20240611};
     for (int round = 0; round < 40; ++round) {
         CAPTURE(round);
-        auto run = prompt_lock({"agent:storm", "--", "sh", "-c",
+        auto run = prompt_lock({"-v", "agent:storm", "--", "sh", "-c",
                                 "trap '' HUP INT QUIT TERM USR1 USR2; echo ran; "
                                 "for i in 1 2 3 4 5; do sleep 0.01; done; exit 7"});
         for (int i = 0; i < 25 && !run.ended(); ++i) {
@@ -456,7 +456,10 @@ TEST_CASE(
             CHECK(status == 7);
         else
             CHECK(std::ranges::any_of(storm, [&](int signal) { return status == 128 + signal; }));
-        CHECK_FALSE(shared_redis().command({"GET", support::key_of("agent:storm")}));
+        CAPTURE(status);
+        CAPTURE(run.out());
+        CAPTURE(run.err());
+        REQUIRE(shared_redis().command({"GET", support::key_of("agent:storm")}).value_or("") == "");
     }
 }
 

@@ -479,22 +479,6 @@ TEST_CASE("a continued job sees CONT once") {
     }
 }
 
-TEST_CASE("kill %1 reaches the command once") {
-    if (!have_bash()) return;
-    Desk desk;
-    Shell shell(desk);
-    shell.run("sandbox-lock agent:killed -- sh job &");
-    (void)desk.command();
-    const pid_t keeper = shell.keeper();
-    shell.run("kill -USR1 %1");
-    CHECK(desk.logged("got USR1."));
-    fence(desk, keeper);
-    CHECK(desk.times("got USR1.") == 1);
-    desk.end();
-    CHECK(desk.logged("done."));
-    CHECK(eventually([&] { return !held("agent:killed"); }));
-}
-
 TEST_CASE("bg lets a stopped job go on in the background, fg brings it back, and Ctrl-C ends it") {
     if (!have_bash()) return;
     Desk desk;
@@ -657,7 +641,7 @@ TEST_CASE("suspend in a shell under the lock stops the job, and fg continues it"
     CHECK(shell.status() == 4);
 }
 
-TEST_CASE("a job left stopped past its lease is ended, and fg tells so") {
+TEST_CASE("a job left stopped past its lease is ended, and told so") {
     if (!have_bash()) return;
     Desk desk;
     Shell shell(desk);
@@ -669,7 +653,9 @@ TEST_CASE("a job left stopped past its lease is ended, and fg tells so") {
     CHECK(stops(keeper));
     CHECK(eventually([&] { return !alive(command); }));
     CHECK(eventually([&] { return !held("agent:late"); }));
-    shell.run("fg");
-    CHECK(shell.status() == 79);
+    // The keeper is continued to tell of it, at once and not only after fg.
     CHECK(shell.pty().shows("agent:late: the lease"));
+    CHECK(eventually([&] { return !alive(keeper); }));
+    shell.run("jobs");
+    CHECK(shell.pty().shows("Exit 79"));
 }

@@ -1,0 +1,220 @@
+#include "run/watch.hpp"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <csignal>
+#include <string_view>
+
+namespace run {
+
+using guard::BootClock;
+using guard::Deadline;
+
+namespace {
+
+/// So many messages at most are read before the clock is looked at again.
+constexpr int most_at_once = 64;
+
+/// Writes without ever waiting: a warden that hangs on a full pipe or a terminal after Ctrl-S would not
+/// end the tree. A pipe that poll(2) calls writable takes PIPE_BUF bytes at once: pipe(7).
+void write_if_possible(std::string_view text) noexcept {
+    pollfd err{STDERR_FILENO, POLLOUT, 0};
+    if (poll(&err, 1, 0) != 1 || (err.revents & POLLOUT) == 0) return;
+    (void)!write(STDERR_FILENO, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+}
+
+}  // namespace
+
+Watch::Watch(Channel& channel, Order order, Command command, const OriginalSignals& original,
+             pid_t keeper)
+    : channel_(channel),
+      order_(std::move(order)),
+      command_(std::move(command)),
+      original_(original),
+      keeper_(keeper),
+      deadline_(order_.deadline) {}
+
+void Watch::run() {
+    for (Deadline next = last_call(); !over();) {
+        std::array<pollfd, 3> fds{{{channel_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}, {}}};
+        poll_.wait(fds, next);
+        if (fds[1].revents != 0) reap();
+        // News first: whoever was stopped for a while finds a deadline that moved meanwhile.
+        if (fds[0].revents != 0) read_news();
+        next = act(BootClock::now());
+    }
+    report();
+}
+
+/// Whether the run has ended as far as it has to: DESIGN section 5.
+bool Watch::over() const noexcept {
+    return status_ && (!whole_tree_counts() || !has_children());
+}
+
+bool Watch::whole_tree_counts() const noexcept {
+    return ending_ || order_.wait_descendants || ended_as_asked_;
+}
+
+/// When the tree gets its TERM, so that it has its grace before the KILL and is gone by the deadline.
+Deadline Watch::last_call() const noexcept {
+    return deadline_ == guard::never ? guard::never : deadline_ - order_.margin - order_.grace;
+}
+
+/// Does what the time asks for; returns when to look again.
+Deadline Watch::act(Deadline now) {
+    if (!ending_ && ended_as_asked_) end_tree(now + order_.grace);
+    if (!ending_ && now >= last_call()) {
+        end_tree(deadline_ - order_.margin);
+        channel_.offer({Message::ending});
+    }
+    if (!ending_) return last_call();
+    const Deadline next = ending_->step();
+    if (ending_->killed() && !told_killing_) {
+        told_killing_ = true;
+        channel_.offer({Message::killing});
+    }
+    return next;
+}
+
+void Watch::end_tree(Deadline kill_at) {
+    if (ending_)
+        ending_->hurry(kill_at);
+    else
+        ending_.emplace(kill_at, std::vector<pid_t>{});
+}
+
+void Watch::read_news() {
+    for (int i = 0; i < most_at_once && channel_.readable(); ++i) {
+        const auto message = channel_.receive();
+        if (!message) return keeper_is_gone();
+        obey(*message);
+    }
+}
+
+/// Its renewals are gone with it, so the tree ends well before the deadline does. Nobody else is left
+/// to say so.
+void Watch::keeper_is_gone() {
+    channel_.close();
+    const Deadline at_the_latest =
+        deadline_ == guard::never ? guard::never : deadline_ - order_.margin;
+    end_tree(std::min(BootClock::now() + order_.grace, at_the_latest));
+    write_if_possible(order_.last_words);
+}
+
+void Watch::obey(const Message& message) {
+    const int number = static_cast<int>(message.number);
+    switch (message.kind) {
+        case Message::deadline:
+            deadline_ = Deadline{guard::Duration{message.number}};
+            break;
+        case Message::signal:
+            note_signal(number);
+            pass_on(number);
+            break;
+        case Message::noticed:
+            note_signal(number);
+            break;
+        case Message::stop:
+            end_tree(Deadline{guard::Duration{message.number}});
+            break;
+        default:
+            break;
+    }
+}
+
+/// A signal that the command ignores from the start asks it for nothing.
+void Watch::note_signal(int signal) {
+    if (asks_to_end(signal) && original_.heeded(signal)) asked_to_end_ = BootClock::now();
+}
+
+void Watch::pass_on(int signal) {
+    reap();
+    if (status_) {  // its pid may be another's by now
+        for (const pid_t pid : descendants()) kill(pid, signal);
+        return;
+    }
+    if (signal == SIGCONT && met_cont_) {
+        // The shell's CONT for the whole group reached it before; a second one would undo a stop that
+        // came in between.
+        met_cont_ = false;
+        return;
+    }
+    keeper_stops_too_ = signal == SIGTSTP;
+    const bool means_the_command_alone =
+        signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGWINCH || !order_.own_group;
+    if (means_the_command_alone)
+        kill(command_.pid, signal);
+    else
+        pass_on_to_group(signal);
+}
+
+/// To the group that the command was started in, while it is there; a command that made a session or a
+/// group of its own gets the signal alone.
+void Watch::pass_on_to_group(int signal) const {
+    const bool is_there = getpgid(command_.pid) == command_.group;
+    const pid_t target = is_there ? -command_.group : command_.pid;
+    // Our session is not the command's, so its group is orphaned, and in such a group TSTP's default
+    // action is dropped: setpgid(2).
+    const bool needs_stop = signal == SIGTSTP && has_default_action(command_.pid, SIGTSTP);
+    kill(target, needs_stop ? SIGSTOP : signal);
+}
+
+void Watch::reap() {
+    while (signals_.next()) {
+    }
+    for (siginfo_t child{}; waitid(P_ALL, 0, &child, WEXITED | WSTOPPED | WCONTINUED | WNOHANG) == 0;
+         child = {}) {
+        if (child.si_pid == 0) return;
+        if (child.si_pid == command_.pid) note(child);
+    }
+}
+
+/// The keeper stops and continues with the command, so that the shell which waits for it sees what it
+/// would see of the command. Done from here, in the order in which it happened to the command.
+void Watch::note(const siginfo_t& child) {
+    switch (child.si_code) {
+        case CLD_STOPPED:
+            stopped_ = true;
+            met_cont_ = false;
+            if (!ending_ && (!order_.own_group || keeper_stops_too_)) let_keeper(SIGSTOP);
+            break;
+        case CLD_CONTINUED:
+            stopped_ = false;
+            met_cont_ = !order_.own_group;
+            let_keeper(SIGCONT);
+            break;
+        case CLD_EXITED:
+            note_end(W_EXITCODE(child.si_status, 0));
+            break;
+        default:  // CLD_KILLED, CLD_DUMPED
+            note_end(W_EXITCODE(0, child.si_status));
+            break;
+    }
+}
+
+void Watch::note_end(int status) {
+    status_ = status;
+    if (stopped_) let_keeper(SIGCONT);  // it stopped with the command, and has to tell of its end
+    if (!asked_to_end_) return;
+    // A signal that the command handled long ago, like Ctrl-C at a prompt, is not why it ends now.
+    const bool by_signal = WIFSIGNALED(status) || WEXITSTATUS(status) > 128;
+    ended_as_asked_ = by_signal || BootClock::now() - *asked_to_end_ <= order_.grace;
+}
+
+void Watch::let_keeper(int signal) const {
+    if (getppid() == keeper_) kill(keeper_, signal);
+}
+
+void Watch::report() const {
+    if (const int error = command_.failure(); error != 0)
+        channel_.send({Message::no_exec, error});
+    else
+        channel_.send({Message::ended, *status_});
+}
+
+}  // namespace run

@@ -103,7 +103,11 @@ void Keeper::serve_signals() {
             postpone_stop();
             continue;
         }
-        if (signal == SIGCONT && shares_group_) lend_terminal(command_);
+        if (signal == SIGCONT && shares_group_) {
+            // A shell continues the whole group; a second CONT might undo a stop that came in between.
+            if (!is_stopped(command_)) continue;
+            lend_terminal(command_);
+        }
         tell_warden({reached_command(*info) ? Message::noticed : Message::signal, signal});
     }
 }

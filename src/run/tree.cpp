@@ -174,6 +174,11 @@ bool has_default_action(pid_t pid, int signal) {
     return !has("\nSigIgn:") && !has("\nSigCgt:");
 }
 
+bool is_stopped(pid_t pid) {
+    const std::string text = status_text(std::to_string(pid).c_str());
+    return field(text, "\nState:").find("T (stopped)") != std::string_view::npos;
+}
+
 TreeEnd::TreeEnd(guard::Deadline kill_at, std::vector<pid_t> spared)
     : kill_at_(kill_at), spared_(std::move(spared)) {
     for (const pid_t pid : tree()) {

@@ -30,6 +30,9 @@ void become_subreaper(bool on = true) noexcept;
 /// Whether `pid` neither ignores nor handles `signal`: SigIgn and SigCgt of proc(5).
 [[nodiscard]] bool has_default_action(pid_t pid, int signal);
 
+/// Whether `pid` is stopped (job control, not tracing). False where it cannot be seen.
+[[nodiscard]] bool is_stopped(pid_t pid);
+
 /// The direct children of this process that are there now, such as those a shell left behind that
 /// became this program by exec.
 [[nodiscard]] std::vector<pid_t> children();

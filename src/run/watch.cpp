@@ -138,12 +138,6 @@ void Watch::pass_on(int signal) {
         for (const pid_t pid : descendants()) kill(pid, signal);
         return;
     }
-    if (signal == SIGCONT && met_cont_) {
-        // The shell's CONT for the whole group reached it before; a second one would undo a stop that
-        // came in between.
-        met_cont_ = false;
-        return;
-    }
     keeper_stops_too_ = signal == SIGTSTP;
     const bool means_the_command_alone =
         signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGWINCH || !order_.own_group;
@@ -180,12 +174,10 @@ void Watch::note(const siginfo_t& child) {
     switch (child.si_code) {
         case CLD_STOPPED:
             stopped_ = true;
-            met_cont_ = false;
             if (!ending_ && (!order_.own_group || keeper_stops_too_)) let_keeper(SIGSTOP);
             break;
         case CLD_CONTINUED:
             stopped_ = false;
-            met_cont_ = !order_.own_group;
             let_keeper(SIGCONT);
             break;
         case CLD_EXITED:

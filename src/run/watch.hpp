@@ -57,7 +57,6 @@ private:
     bool ended_as_asked_ = false;                  ///< the command's end has to do with that
     bool stopped_ = false;                         ///< the command is stopped
     bool keeper_stops_too_ = false;                ///< a TSTP came by the keeper
-    bool met_cont_ = false;  ///< the command was continued by somebody else since its last stop
 };
 
 }  // namespace run

@@ -252,7 +252,7 @@ TEST_CASE("after a signal that ends the run nothing of the tree is left when the
 
 TEST_CASE("a fork storm is ended with the rest") {
     auto& redis = shared_redis();
-    Tree tree(redis, {"--kill-after", "100ms"}, "storm",
+    Tree tree(redis, {"--kill-after", "100ms"}, "fork-storm",
               "trap '' TERM; echo ready; while :; do (trap '' TERM; sleep 0.02; sleep 1000) & sleep 0.005; done");
     REQUIRE(eventually([&] { return tree.command().size() > 20; }));
     tree.keeper.signal(SIGKILL);

@@ -5,14 +5,13 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 
-#include "cli/duration.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/messages.hpp"
 #include "cli/parse.hpp"
 #include "cli/password_file.hpp"
+#include "cli/reports.hpp"
 #include "cli/waiting.hpp"
 #include "guard/owner_card.hpp"
 #include "run/command.hpp"
@@ -79,10 +78,7 @@ public:
     }
 
     int operator()() {
-        if (invocation_.password_was_in_argv)
-            messages_({Level::warning, "password-in-argv",
-                       "a password in --store is seen by everybody who calls ps: use "
-                       "SANDBOX_LOCK_STORE, a configuration file or --password-file"});
+        if (invocation_.password_was_in_argv) messages_(cli::password_in_argv());
         auto opened = open_store(invocation_, claim_, messages_);
         if (!opened) return fail(opened.error());
         store_ = std::move(*opened);
@@ -92,27 +88,24 @@ public:
         if (!lease) return give_up(lease.error());
         // A signal that came meanwhile must not find a command started after it.
         if (entering_.interruption()) return give_up({guard::Fault::interrupted, ""});
-        if (!warden_) return give_up({guard::Fault::system, "there is no warden process"});
+        if (!warden_) fork_warden();
+        if (!*warden_) return give_up(warden_->error());
         return hold(*lease);
     }
 
 private:
-    /// Forks the warden; done while the store works on our first request.
-    void fork_warden() {
-        auto warden = run::Warden::fork(original_);
-        if (warden)
-            warden_.emplace(std::move(*warden));
-        else
-            messages_.fatal(warden.error());
-    }
+    /// Done while the store works on our first request: there it costs no time.
+    void fork_warden() { warden_ = run::Warden::fork(original_); }
 
     void dismiss_warden() {
-        if (warden_) warden_->dismiss();
+        if (warden_ && *warden_) (*warden_)->dismiss();
     }
 
     int fail(const guard::Error& error) {
-        // With -E 0 a slot that is taken is no failure, so there is nothing to tell, as with flock(1).
-        const bool expected = error.fault == guard::Fault::taken && settings_.conflict_exit_code == 0;
+        // With -E 0 a slot that is taken is no failure, so there is nothing to tell, as with
+        // flock(1).
+        const bool expected =
+            error.fault == guard::Fault::taken && settings_.conflict_exit_code == 0;
         if (expected)
             messages_({Level::detail, "not-acquired", error.text});
         else
@@ -132,14 +125,13 @@ private:
     }
 
     int pass_through() {
-        messages_({Level::detail, "nested", "an outer call holds the slot: passing straight through"});
+        messages_(cli::passing_through());
         dismiss_warden();
         return cannot_run(run::exec(invocation_.command, {}, original_));
     }
 
     int cannot_run(int error) {
-        messages_({Level::error, "no-exec",
-                   fmt::format("cannot run '{}': {}", invocation_.command.front(), std::strerror(error))});
+        messages_(cli::cannot_run(invocation_.command.front(), error));
         return cli::status_of_exec(error);
     }
 
@@ -149,58 +141,47 @@ private:
         if (settings_.wait && !patience.once)
             patience.until = guard::after(BootClock::now(), *settings_.wait);
         cli::WaitingLines lines{messages_};
-        auto lease = store_->enter(patience, entering_, [&](const std::string& holder) {
-            lines.taken(holder);
-        });
-        const Duration waited = lines.waited();
+        auto lease = store_->enter(patience, entering_,
+                                   [&](const std::string& holder) { lines.taken(holder); });
         if (lease)
-            messages_({Level::detail,
-                       "entered",
-                       fmt::format("entered after {}", cli::duration_text(waited)),
-                       {{"waited_seconds", std::chrono::duration<double>(waited).count()},
-                        {"fence", static_cast<std::int64_t>(lease->fence)}}});
+            messages_(cli::entered(*lease, lines.waited()));
         else if (lease.error().fault == guard::Fault::taken)
-            return guard::Error{guard::Fault::taken,
-                                fmt::format("not acquired{}: held by {}",
-                                            patience.once ? "" : " within " + cli::duration_text(waited),
-                                            guard::describe_holder(lease.error().text))};
+            return cli::slot_taken(lease.error().text,
+                                   patience.once ? Duration::zero() : lines.waited());
         return lease;
     }
 
-    /// After a failed entry: an answer that was lost may have been a yes, so the slot is given back.
+    /// After a failed entry: an answer that was lost may have been a yes, so the slot is given
+    /// back.
     int give_up(const guard::Error& error) {
         run::Undisturbed undisturbed;
         (void)store_->release(guard::after(BootClock::now(), withdrawal), undisturbed);
         const auto signal = entering_.interruption();
         if (error.fault != guard::Fault::interrupted || !signal) return fail(error);
-        messages_({Level::notice, "interrupted",
-                   fmt::format("interrupted by SIG{}, nothing was run", sigabbrev_np(*signal)),
-                   {{"signal", std::int64_t{*signal}}}});
+        messages_(cli::interrupted_by(*signal));
         dismiss_warden();
         return cli::by_signal + *signal;
     }
 
     run::Order make_order(const guard::Lease& lease, bool has_terminal) const {
         const bool ends_when_lost = settings_.on_lost == cli::OnLost::term;
-        return {invocation_.command,
-                {"SANDBOX_LOCK_KEY=" + claim_.key,
-                 fmt::format("SANDBOX_LOCK_SCOPE={}", guard::name_of(invocation_.key.scope)),
-                 "SANDBOX_LOCK_VALUE=" + invocation_.key.value,
-                 "SANDBOX_LOCK_TOKEN=" + claim_.token,
-                 fmt::format("SANDBOX_LOCK_FENCE={}", lease.fence)},
-                messages_.line({Level::error, "keeper-killed",
-                                fmt::format("the keeper (pid {}) was killed: ending the command",
-                                            getpid())}) + "\n",
-                ends_when_lost ? lease.deadline : guard::never,
-                kill_margin(settings_.lease_ttl),
-                grace(settings_),
-                !has_terminal,
-                settings_.wait_descendants};
+        return {
+            invocation_.command,
+            {"SANDBOX_LOCK_KEY=" + claim_.key,
+             fmt::format("SANDBOX_LOCK_SCOPE={}", guard::name_of(invocation_.key.scope)),
+             "SANDBOX_LOCK_VALUE=" + invocation_.key.value, "SANDBOX_LOCK_TOKEN=" + claim_.token,
+             fmt::format("SANDBOX_LOCK_FENCE={}", lease.fence)},
+            messages_.line(cli::keeper_killed()) + "\n",
+            ends_when_lost ? lease.deadline : guard::never,
+            kill_margin(settings_.lease_ttl),
+            grace(settings_),
+            !has_terminal,
+            settings_.wait_descendants};
     }
 
     int hold(const guard::Lease& lease) {
         const auto terminal = run::Terminal::controlling();
-        run::Keeper keeper{std::move(*warden_), signals_,
+        run::Keeper keeper{std::move(**warden_), signals_,
                            [this](const guard::Report& report) { messages_(report); }};
         messages_.may_wait(false);
         const auto started = BootClock::now();
@@ -209,10 +190,7 @@ private:
         const auto holding = store_->hold(lease, keeper);
         const bool end_it = holding.lost && settings_.on_lost == cli::OnLost::term;
         if (end_it) keeper.stop();
-        if (holding.lost && !keeper.ran_out())
-            messages_({Level::error, "lease-lost",
-                       fmt::format("the lease is lost: {}; {}", holding.why,
-                                   end_it ? "ending the command" : "the command runs on")});
+        if (holding.lost && !keeper.ran_out()) messages_(cli::lost(holding, end_it));
         const auto end = keeper.finish();
         const bool lost = end_it || keeper.ran_out();
         if (terminal && (lost || keeper.killed())) terminal->restore();
@@ -224,32 +202,16 @@ private:
     }
 
     void give_back(bool lost, const run::Keeper& keeper, Duration held) {
-        if (!settings_.renew && (keeper.ran_out() || held > settings_.lease_ttl * 8 / 10))
-            messages_({Level::warning, "ttl-too-short",
-                       fmt::format("held for {} of {}, and the lease is not renewed: raise --lease-ttl "
-                                   "to {}",
-                                   cli::duration_text(held), cli::duration_text(settings_.lease_ttl),
-                                   cli::duration_text(std::chrono::ceil<std::chrono::seconds>(held * 2)))});
+        const bool too_short = keeper.ran_out() || held > settings_.lease_ttl * 8 / 10;
+        if (!settings_.renew && too_short) messages_(cli::ttl_too_short(held, settings_.lease_ttl));
         if (lost) return;
-        if (keeper.killed()) {
-            messages_({Level::warning, "left-to-lapse",
-                       fmt::format("the command had to be killed: the slot stays closed until the lease "
-                                   "ends, at most {}",
-                                   cli::duration_text(settings_.lease_ttl))});
-            return;
-        }
+        // After a KILL nobody knows what goes on elsewhere, say in a container.
+        if (keeper.killed()) return messages_(cli::left_to_lapse(settings_.lease_ttl));
         run::Undisturbed undisturbed;
         const Duration patience = keeper.ran_out() ? withdrawal : settings_.response_timeout;
-        const auto released = store_->release(guard::after(BootClock::now(), patience), undisturbed);
-        if (released)
-            messages_({Level::detail,
-                       "released",
-                       fmt::format("released after {}", cli::duration_text(held)),
-                       {{"held_seconds", std::chrono::duration<double>(held).count()}}});
-        else
-            messages_({Level::warning, "release-failed",
-                       fmt::format("cannot release the slot ({}): it frees itself within {}",
-                                   released.error().text, cli::duration_text(settings_.lease_ttl))});
+        const auto done = store_->release(guard::after(BootClock::now(), patience), undisturbed);
+        messages_(done ? cli::released(held)
+                       : cli::release_failed(done.error(), settings_.lease_ttl));
     }
 
     int status_of(const run::RunEnd& end, bool lost) {
@@ -258,11 +220,10 @@ private:
             case RunEnd::no_exec:
                 return cannot_run(end.number);
             case RunEnd::no_start:
-                messages_({Level::error, "no-start", "cannot start the command: " + end.text});
+                messages_(cli::cannot_start(end.text));
                 return cli::system_error;
             case RunEnd::late:
-                messages_({Level::error, "lease-lost",
-                           "the lease was over before the command could start, nothing was run"});
+                messages_(cli::over_before_start());
                 return cli::lease_lost;
             case RunEnd::warden_killed:
                 return lost ? cli::lease_lost : cli::internal_error;
@@ -277,7 +238,7 @@ private:
     const run::OriginalSignals& original_;
     run::SignalReader signals_ = run::SignalReader::for_keeper();
     run::Entering entering_{original_, signals_, [this] { fork_warden(); }};
-    std::optional<run::Warden> warden_;
+    std::optional<guard::Result<run::Warden>> warden_;
     cli::Messages messages_;
     guard::Claim claim_;
     std::unique_ptr<store::Store> store_;

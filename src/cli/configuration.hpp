@@ -19,6 +19,7 @@ struct ConfiguredValue {
 
 /// Reads a file in TOML, of which single values outside of tables are used. One that cannot be read
 /// is an error.
-[[nodiscard]] guard::Result<std::vector<ConfiguredValue>> read_configuration(const std::string& path);
+[[nodiscard]] guard::Result<std::vector<ConfiguredValue>> read_configuration(
+    const std::string& path);
 
 }  // namespace cli

@@ -19,7 +19,8 @@ struct Unit {
 };
 /// From the largest down: the order in which they may follow each other.
 constexpr std::array units{Unit{"h", std::chrono::hours{1}}, Unit{"m", std::chrono::minutes{1}},
-                           Unit{"s", std::chrono::seconds{1}}, Unit{"ms", std::chrono::milliseconds{1}}};
+                           Unit{"s", std::chrono::seconds{1}},
+                           Unit{"ms", std::chrono::milliseconds{1}}};
 
 constexpr Duration longest = std::chrono::days{36525};
 
@@ -28,7 +29,8 @@ constexpr bool is_digit(char c) noexcept {
 }
 
 std::string_view take_digits(std::string_view& text) noexcept {
-    const auto length = static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());
+    const auto length =
+        static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());
     const auto digits = text.substr(0, length);
     text.remove_prefix(length);
     return digits;
@@ -80,10 +82,10 @@ std::optional<Duration> parse_duration(std::string_view text) noexcept {
         const auto part = take_part(text);
         if (!part) return std::nullopt;
         const bool plain_seconds = part->unit.empty() && first && text.empty();
-        const auto unit = plain_seconds ? &units[2]
-                                        : std::find_if(next_unit, units.end(), [&](const Unit& u) {
-                                              return u.name == part->unit;
-                                          });
+        const auto unit =
+            plain_seconds ? &units[2] : std::find_if(next_unit, units.end(), [&](const Unit& u) {
+                return u.name == part->unit;
+            });
         if (unit == units.end()) return std::nullopt;
         next_unit = unit + 1;
         const auto length = length_of(*part, unit->length);

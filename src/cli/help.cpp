@@ -32,9 +32,9 @@ refused, 70 and 71 internal and system, 126, 127 no such command, 128+signal.
 std::string line_for(const Setting& setting) {
     const std::string_view flags = setting.flags;
     const bool has_short = flags[1] != '-';
-    const std::string names = fmt::format("  {} --{} {}", has_short ? std::string(flags.substr(0, 2)) + ","
-                                                                    : std::string("   "),
-                                          setting.name(), setting.value);
+    const std::string names = fmt::format(
+        "  {} --{} {}", has_short ? std::string(flags.substr(0, 2)) + "," : std::string("   "),
+        setting.name(), setting.value);
     return fmt::format("{:<29} {}\n", names, setting.help);
 }
 

@@ -46,7 +46,8 @@ std::string_view name_of(guard::Fault fault) noexcept {
     return "internal";
 }
 
-/// Whether standard error takes a line at once: a pipe that poll(2) calls writable takes PIPE_BUF bytes.
+/// Whether standard error takes a line at once: a pipe that poll(2) calls writable takes PIPE_BUF
+/// bytes.
 bool can_write() noexcept {
     pollfd err{STDERR_FILENO, POLLOUT, 0};
     return poll(&err, 1, 0) == 1 && (err.revents & POLLOUT) != 0;
@@ -58,7 +59,9 @@ Messages::Messages(LogFormat format, bool quiet, bool verbose)
     : logger_(std::make_unique<spdlog::logger>("sandbox-lock",
                                                std::make_shared<spdlog::sinks::stderr_sink_st>())),
       format_(format),
-      least_(quiet ? Level::error : verbose ? Level::detail : Level::notice) {
+      least_(quiet     ? Level::error
+             : verbose ? Level::detail
+                       : Level::notice) {
     logger_->set_pattern("%v");
 }
 

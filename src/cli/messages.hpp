@@ -29,8 +29,8 @@ public:
 
     void operator()(const guard::Report& report);
 
-    /// Whether writing may wait. While a lease is held it may not: a full pipe that nobody reads, or a
-    /// terminal after Ctrl-S, would stop the renewal. What cannot be written is written later.
+    /// Whether writing may wait. While a lease is held it may not: a full pipe that nobody reads,
+    /// or a terminal after Ctrl-S, would stop the renewal. What cannot be written is written later.
     void may_wait(bool allowed);
 
     /// A report as it would be written, without the newline.

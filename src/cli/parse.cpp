@@ -40,8 +40,8 @@ struct CommandLine {
     std::vector<std::string> command;
 };
 
-/// Whether one of `flags` (as CLI11 takes them) may be among `words`. It may say yes for a value or a
-/// word of the command; that is harmless.
+/// Whether one of `flags` (as CLI11 takes them) may be among `words`. It may say yes for a value or
+/// a word of the command; that is harmless.
 bool mentioned(std::string_view flags, std::span<char* const> words) noexcept {
     const auto is_in = [](std::string_view flag, std::string_view word) {
         if (word.size() < 2 || word[0] != '-') return false;
@@ -50,14 +50,15 @@ bool mentioned(std::string_view flags, std::span<char* const> words) noexcept {
     };
     while (!flags.empty()) {
         const auto flag = flags.substr(0, flags.find(','));
-        if (std::ranges::any_of(words, [&](const char* word) { return is_in(flag, word); })) return true;
+        if (std::ranges::any_of(words, [&](const char* word) { return is_in(flag, word); }))
+            return true;
         flags.remove_prefix(std::min(flag.size() + 1, flags.size()));
     }
     return false;
 }
 
-/// All options, as CLI11 knows them. It pays for each that it is told of, used or not, and for all of
-/// them that would be half of a whole run; so it is told only of those that may be there.
+/// All options, as CLI11 knows them. It pays for each that it is told of, used or not, and for all
+/// of them that would be half of a whole run; so it is told only of those that may be there.
 struct Options {
     CLI::App app{"", "sandbox-lock"};
     std::vector<CLI::Option*> settings;  ///< in the table's order; null where not mentioned
@@ -88,7 +89,8 @@ private:
     CLI::Option* add(const Setting& setting, std::span<char* const> words) {
         if (!mentioned(setting.flags, words)) return nullptr;
         const std::string flags{setting.flags};
-        return (setting.value.empty() ? app.add_flag(flags) : app.add_option(flags, text_))->take_last();
+        return (setting.value.empty() ? app.add_flag(flags) : app.add_option(flags, text_))
+            ->take_last();
     }
 
     std::string text_;  ///< what CLI11 assigns to; the options' own results are what is read
@@ -98,8 +100,8 @@ bool given(const CLI::Option* option) noexcept {
     return option != nullptr && option->count() > 0;
 }
 
-/// Option parsing has stopped at the first operand after KEY; what CLI11 did not take is the command,
-/// unless an option stands there that it does not know.
+/// Option parsing has stopped at the first operand after KEY; what CLI11 did not take is the
+/// command, unless an option stands there that it does not know.
 Result<std::vector<std::string>> command_in(std::vector<std::string> rest) {
     const bool marked = !rest.empty() && rest.front() == "--";
     // Twice in `sandbox-lock -- KEY -- COMMAND`; no command has such a name.
@@ -120,7 +122,8 @@ Result<CommandLine> read_command_line(int argc, char** argv) {
     auto command = command_in(options.app.remaining());
     if (!command) return command.error();
     if (options.shared)
-        return usage("-s/--shared: shared locks do not exist yet; leave it out for an exclusive one");
+        return usage(
+            "-s/--shared: shared locks do not exist yet; leave it out for an exclusive one");
     CommandLine line = std::move(options.line);
     line.command = std::move(*command);
     line.has_key = given(options.key);
@@ -175,7 +178,8 @@ Result<Done> add_configured(Origins& origins, const std::string& path, int rank)
                                      "options' names, such as lease-ttl",
                                      path, name)};
         note(origins, setting->name(),
-             {fmt::format("configuration file '{}': {}", path, name), value, Fault::configuration, rank});
+             {fmt::format("configuration file '{}': {}", path, name), value, Fault::configuration,
+              rank});
     }
     return Done{};
 }
@@ -195,8 +199,8 @@ void add_environment(Origins& origins) {
 /// All that is set anywhere; later places overwrite earlier ones.
 Result<Origins> gather(const CommandLine& line) {
     Origins origins;
-    const auto files = line.config.empty() ? default_configuration_files()
-                                           : std::vector<std::string>{line.config};
+    const auto files =
+        line.config.empty() ? default_configuration_files() : std::vector<std::string>{line.config};
     int rank = system_file;
     for (const auto& path : files)
         if (const auto added = add_configured(origins, path, rank++); !added) return added.error();
@@ -246,7 +250,8 @@ Result<Done> check_values(char** argv, int command_start) {
     for (int i = 1; i < command_start; ++i) {
         const std::string_view word{argv[i]};
         if (word.starts_with("--") && word.size() > 3 && word.ends_with('='))
-            return usage(fmt::format("{} needs a value after the '='", word.substr(0, word.size() - 1)));
+            return usage(
+                fmt::format("{} needs a value after the '='", word.substr(0, word.size() - 1)));
     }
     return Done{};
 }
@@ -284,7 +289,8 @@ Result<Parsed> parse(int argc, char** argv) {
     if (!origins) return origins.error();
     auto settings = settings_from(*origins);
     if (!settings) return settings.error();
-    if (!line->has_key) return usage("no KEY given: sandbox-lock [OPTION]... KEY [--] COMMAND [ARG]...");
+    if (!line->has_key)
+        return usage("no KEY given: sandbox-lock [OPTION]... KEY [--] COMMAND [ARG]...");
     auto key = guard::IsolationKey::parse(line->key);
     if (!key) return key.error();
     auto command = command_of(*line);

@@ -27,8 +27,8 @@ struct Answer {
 using Parsed = std::variant<Invocation, Answer>;
 
 /// Reads the command line, then the environment, then the configuration files: the first that has a
-/// setting counts. A password in a URL on the command line is overwritten there, so that ps(1) shows
-/// it no longer.
+/// setting counts. A password in a URL on the command line is overwritten there, so that ps(1)
+/// shows it no longer.
 [[nodiscard]] guard::Result<Parsed> parse(int argc, char** argv);
 
 }  // namespace cli

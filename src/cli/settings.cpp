@@ -106,7 +106,8 @@ constexpr std::array settings_table{
 
     Setting{"--lease-ttl", "TIME", Group::lease, "the lease's length, renewed every third [30s]",
             set_positive_duration<&S::lease_ttl>},
-    Setting{"--no-renew", "", Group::lease, "one lease of --lease-ttl, never renewed", set_no_renew},
+    Setting{"--no-renew", "", Group::lease, "one lease of --lease-ttl, never renewed",
+            set_no_renew},
     Setting{"--on-lost", "term|warn", Group::lease, "lease lost: end the command or say so [term]",
             set_on_lost},
     Setting{"--kill-after", "TIME", Group::lease, "from TERM to KILL when ending the command [5s]",
@@ -166,11 +167,10 @@ std::span<const Setting> all_settings() noexcept {
 
 Result<Done> check(const Settings& settings) {
     if (settings.lease_ttl < shortest_ttl)
-        return Error{Fault::usage,
-                     fmt::format("--lease-ttl {}: too short to {}: use {} or more",
-                                 duration_text(settings.lease_ttl),
-                                 settings.renew ? "renew" : "run anything in",
-                                 duration_text(shortest_ttl))};
+        return Error{Fault::usage, fmt::format("--lease-ttl {}: too short to {}: use {} or more",
+                                               duration_text(settings.lease_ttl),
+                                               settings.renew ? "renew" : "run anything in",
+                                               duration_text(shortest_ttl))};
     if (settings.quiet && settings.verbose)
         return Error{Fault::usage, "-q/--quiet and -v/--verbose exclude each other: choose one"};
     return Done{};

@@ -34,10 +34,11 @@ void WaitingLines::taken(const std::string& holder) {
     next_ = start_ + next_after(so_far);
     const std::string who = guard::describe_holder(holder);
     const std::string since = so_far < 1s ? "" : fmt::format(" for {}", duration_text(so_far));
-    messages_({guard::Level::notice,
-               "waiting",
-               fmt::format("waiting{}: held by {}", since, who),
-               {{"holder", holder}, {"waited_seconds", std::chrono::duration<double>(so_far).count()}}});
+    messages_(
+        {guard::Level::notice,
+         "waiting",
+         fmt::format("waiting{}: held by {}", since, who),
+         {{"holder", holder}, {"waited_seconds", std::chrono::duration<double>(so_far).count()}}});
 }
 
 }  // namespace cli

@@ -22,8 +22,9 @@ bool same_word(std::string_view text, std::string_view lower) noexcept {
 
 /// ASCII white space as Java's Character.isWhitespace knows it, which decides in the harness.
 bool is_blank(std::string_view text) noexcept {
-    return std::ranges::all_of(
-        text, [](char c) { return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f); });
+    return std::ranges::all_of(text, [](char c) {
+        return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f);
+    });
 }
 
 std::optional<Scope> scope_named(std::string_view text) noexcept {
@@ -35,15 +36,15 @@ std::optional<Scope> scope_named(std::string_view text) noexcept {
 }  // namespace
 
 std::string_view name_of(Scope scope) noexcept {
-    constexpr std::array<std::string_view, scopes.size()> names{"session", "user", "agent", "global"};
+    constexpr std::array<std::string_view, scopes.size()> names{"session", "user", "agent",
+                                                                "global"};
     return names[static_cast<std::size_t>(scope)];
 }
 
 Result<IsolationKey> IsolationKey::parse(std::string_view text) {
     const auto refuse = [&](std::string_view why) {
-        return Error{Fault::usage,
-                     "KEY '" + std::string(text) + "' " + std::string(why) + ": " +
-                         std::string(accepted_form)};
+        return Error{Fault::usage, "KEY '" + std::string(text) + "' " + std::string(why) + ": " +
+                                       std::string(accepted_form)};
     };
     if (text.find('\0') != text.npos) return refuse("holds a NUL");
     if (same_word(text, "global")) return IsolationKey{Scope::global, "__global__"};

@@ -30,7 +30,8 @@ struct IsolationKey {
 /// refused.
 [[nodiscard]] Result<std::string> normal_prefix(std::string_view prefix);
 
-/// `<prefix><scope>:<value>`: the name under which a store keeps the slot. `prefix` is a normal one.
+/// `<prefix><scope>:<value>`: the name under which a store keeps the slot. `prefix` is a normal
+/// one.
 [[nodiscard]] std::string store_key(std::string_view prefix, const IsolationKey& key);
 
 }  // namespace guard

@@ -56,12 +56,13 @@ OwnerCard OwnerCard::of_this_process(std::string label) {
 }
 
 std::string OwnerCard::text() const {
-    return label + " (" + user + "@" + host + ", pid " + std::to_string(pid) + ", since " + since + ")";
+    return label + " (" + user + "@" + host + ", pid " + std::to_string(pid) + ", since " + since +
+           ")";
 }
 
 std::string make_token(const OwnerCard& card) {
-    const nlohmann::ordered_json json{{"id", random_id()},    {"host", card.host},
-                                      {"pid", card.pid},      {"user", card.user},
+    const nlohmann::ordered_json json{{"id", random_id()},   {"host", card.host},
+                                      {"pid", card.pid},     {"user", card.user},
                                       {"since", card.since}, {"label", card.label}};
     // A host name or label need not be UTF-8; what is not is shown as U+FFFD.
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
@@ -72,10 +73,12 @@ std::optional<OwnerCard> read_card(std::string_view token) {
     if (!json.is_object() || !json.contains("id")) return std::nullopt;
     const auto word = [&](const char* name) {
         const auto field = json.find(name);
-        return field != json.end() && field->is_string() ? field->get<std::string>() : std::string("?");
+        return field != json.end() && field->is_string() ? field->get<std::string>()
+                                                         : std::string("?");
     };
     const auto pid = json.find("pid");
-    return OwnerCard{word("host"), pid != json.end() && pid->is_number_integer() ? pid->get<pid_t>() : 0,
+    return OwnerCard{word("host"),
+                     pid != json.end() && pid->is_number_integer() ? pid->get<pid_t>() : 0,
                      word("user"), word("since"), word("label")};
 }
 

@@ -46,7 +46,8 @@ bool send_all(int fd, const char* at, std::size_t size) noexcept {
 guard::Result<std::pair<Channel, Channel>> Channel::pair() {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return guard::Error{guard::Fault::system, std::string("socketpair: ") + std::strerror(errno)};
+        return guard::Error{guard::Fault::system,
+                            std::string("socketpair: ") + std::strerror(errno)};
     return std::pair{Channel{guard::Descriptor{ends[0]}}, Channel{guard::Descriptor{ends[1]}}};
 }
 

@@ -14,8 +14,8 @@
 namespace run {
 namespace {
 
-/// What exec takes, made ahead: between vfork and exec nothing may be allocated. execvpe takes char*,
-/// yet changes nothing.
+/// What exec takes, made ahead: between vfork and exec nothing may be allocated. execvpe takes
+/// char*, yet changes nothing.
 struct Program {
     std::vector<char*> argv;
     std::vector<char*> environment;
@@ -75,8 +75,8 @@ guard::Result<Command> start(const Order& order, pid_t group, const OriginalSign
     const guard::Descriptor write_end{ends[1]};
 
     const pid_t warden = getpid();
-    // vfork(2): the child borrows our memory until its exec, so nothing is copied, and a pid that is
-    // returned has run its exec. Not posix_spawn(3): that cannot ask for PDEATHSIG.
+    // vfork(2): the child borrows our memory until its exec, so nothing is copied, and a pid that
+    // is returned has run its exec. Not posix_spawn(3): that cannot ask for PDEATHSIG.
     Program program{order.command, order.environment};
     const pid_t pid = vfork();
     if (pid < 0) return failed("fork");
@@ -88,7 +88,8 @@ guard::Result<Command> start(const Order& order, pid_t group, const OriginalSign
         (void)!write(write_end.get(), &error, sizeof error);
         _exit(127);
     }
-    return Command{pid, order.own_group ? (group > 0 ? group : pid) : getpgrp(), std::move(read_end)};
+    return Command{pid, order.own_group ? (group > 0 ? group : pid) : getpgrp(),
+                   std::move(read_end)};
 }
 
 }  // namespace run

@@ -41,8 +41,8 @@ void Keeper::extended(Deadline deadline) {
     tell_warden({Message::deadline, deadline.time_since_epoch().count()});
 }
 
-/// Without waiting for it: a warden that is stopped must not stop us. What it has no room for is kept;
-/// of deadlines the newest counts, and of a signal one, as in the kernel.
+/// Without waiting for it: a warden that is stopped must not stop us. What it has no room for is
+/// kept; of deadlines the newest counts, and of a signal one, as in the kernel.
 void Keeper::tell_warden(const Message& message) {
     std::erase_if(unsent_, [&](const Message& old) {
         return old.kind == message.kind &&
@@ -53,7 +53,8 @@ void Keeper::tell_warden(const Message& message) {
 }
 
 void Keeper::flush() {
-    while (!unsent_.empty() && warden_.channel.offer(unsent_.front())) unsent_.erase(unsent_.begin());
+    while (!unsent_.empty() && warden_.channel.offer(unsent_.front()))
+        unsent_.erase(unsent_.begin());
 }
 
 Wake Keeper::wait(int fd, short events, Deadline until) {
@@ -83,7 +84,9 @@ Deadline Keeper::act(Deadline now) {
     if (!ending_ && !warden_.channel.readable() && now >= backstop_) {
         kill(warden_.pid, SIGKILL);
         take_over(now);
-        reporter_({Level::error, "warden-stuck", "the warden process does not act: killing the command",
+        reporter_({Level::error,
+                   "warden-stuck",
+                   "the warden process does not act: killing the command",
                    {{"warden", std::int64_t{warden_.pid}}}});
     }
     return ending_ ? ending_->step() : backstop_;
@@ -104,7 +107,8 @@ void Keeper::serve_signals() {
             continue;
         }
         if (signal == SIGCONT && shares_group_) {
-            // A shell continues the whole group; a second CONT might undo a stop that came in between.
+            // A shell continues the whole group; a second CONT might undo a stop that came in
+            // between.
             if (!is_stopped(command_)) continue;
             lend_terminal(command_);
         }
@@ -144,15 +148,18 @@ bool Keeper::tree_is_gone() const {
     if (!warden_reaped_) return false;
     const auto& earlier = warden_.earlier_children;
     if (earlier.empty()) return !has_children();
-    return std::ranges::all_of(
-        children(), [&](pid_t child) { return std::ranges::find(earlier, child) != earlier.end(); });
+    return std::ranges::all_of(children(), [&](pid_t child) {
+        return std::ranges::find(earlier, child) != earlier.end();
+    });
 }
 
 void Keeper::serve_channel() {
     const auto message = warden_.channel.receive();
     if (!message) {
         take_over(std::min(BootClock::now() + grace_, backstop_));
-        reporter_({Level::error, "warden-killed", "the warden process was killed: ending the command",
+        reporter_({Level::error,
+                   "warden-killed",
+                   "the warden process was killed: ending the command",
                    {{"warden", std::int64_t{warden_.pid}}}});
         return;
     }

@@ -74,7 +74,7 @@ private:
     guard::Duration grace_{};
     bool shares_group_ = false;  ///< the command is in our process group, where a terminal is
     pid_t command_ = 0;
-    std::vector<Message> unsent_;  ///< what the channel had no room for
+    std::vector<Message> unsent_;              ///< what the channel had no room for
     guard::Deadline backstop_ = guard::never;  ///< when a warden that has not acted is replaced
     std::optional<TreeEnd> ending_;            ///< set once this process has taken over
     std::optional<int> status_;                ///< the command's, reaped after that

@@ -39,8 +39,8 @@ std::vector<std::string> take(std::string_view& bytes, std::size_t count) {
 }  // namespace
 
 std::string Order::serialized() const {
-    const Fixed fixed{deadline,         margin,         grace,             own_group,
-                      wait_descendants, command.size(), environment.size()};
+    const Fixed fixed{deadline,          margin, grace, own_group, wait_descendants, command.size(),
+                      environment.size()};
     std::string out{reinterpret_cast<const char*>(&fixed), sizeof fixed};
     append(out, command);
     append(out, environment);

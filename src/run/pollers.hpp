@@ -10,7 +10,8 @@
 
 namespace run {
 
-/// Waits with no regard to signals; they stay pending. For what must be finished, such as a release.
+/// Waits with no regard to signals; they stay pending. For what must be finished, such as a
+/// release.
 class Undisturbed final : public guard::Poller {
 public:
     [[nodiscard]] guard::Wake wait(int fd, short events, guard::Deadline until) override;

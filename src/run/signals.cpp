@@ -8,7 +8,7 @@
 namespace run {
 namespace {
 
-constexpr std::array passed_on{SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1,
+constexpr std::array passed_on{SIGHUP,  SIGINT,   SIGQUIT, SIGTERM, SIGUSR1,
                                SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP};
 
 sigset_t keeper_set() noexcept {

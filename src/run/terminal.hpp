@@ -25,8 +25,9 @@ private:
     pid_t foreground_ = 0;
 };
 
-/// Before a command is continued that made a process group of its own, such as a shell after `suspend`:
-/// if the terminal is our group's now, it becomes the command's, or that would be in the background.
+/// Before a command is continued that made a process group of its own, such as a shell after
+/// `suspend`: if the terminal is our group's now, it becomes the command's, or that would be in the
+/// background.
 void lend_terminal(pid_t command) noexcept;
 
 }  // namespace run

@@ -10,8 +10,8 @@
 
 namespace run {
 
-/// Waits on descriptors until a point of CLOCK_BOOTTIME. poll's own time-out runs on CLOCK_MONOTONIC,
-/// which stands still in suspend; a timerfd wakes as soon as the machine does.
+/// Waits on descriptors until a point of CLOCK_BOOTTIME. poll's own time-out runs on
+/// CLOCK_MONOTONIC, which stands still in suspend; a timerfd wakes as soon as the machine does.
 class TimedPoll {
 public:
     TimedPoll() noexcept : timer_(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {}

@@ -26,10 +26,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// One line of /proc/PID/status, as proc(5) describes it. /proc may belong to an outer PID namespace
-/// (`unshare --pid` without --mount-proc); NSpid gives the pid in each namespace from there inwards.
+/// One line of /proc/PID/status, as proc(5) describes it. /proc may belong to an outer PID
+/// namespace
+/// (`unshare --pid` without --mount-proc); NSpid gives the pid in each namespace from there
+/// inwards.
 struct Status {
-    pid_t pid = 0;               ///< in /proc's namespace, like `parent`
+    pid_t pid = 0;  ///< in /proc's namespace, like `parent`
     pid_t parent = 0;
     std::vector<pid_t> ns_pids;  ///< from /proc's namespace to the process's own
 };

@@ -20,8 +20,8 @@ void become_subreaper(bool on = true) noexcept;
 [[nodiscard]] bool can_see_tree();
 
 /// All live descendants of this process, by the parent links in /proc, as pids of our own PID
-/// namespace. A look at a moving thing: who forks meanwhile may be missed, so look again until there
-/// are no children left. 
+/// namespace. A look at a moving thing: who forks meanwhile may be missed, so look again until
+/// there are no children left.
 [[nodiscard]] std::vector<pid_t> descendants();
 
 /// Whether `pid` is among them. Asked for single processes, so it walks up, not down.
@@ -37,8 +37,8 @@ void become_subreaper(bool on = true) noexcept;
 /// became this program by exec.
 [[nodiscard]] std::vector<pid_t> children();
 
-/// Ends all descendants of this process but those spared: TERM and CONT once, KILL from a given time
-/// on, again and again until none is left. It does not reap.
+/// Ends all descendants of this process but those spared: TERM and CONT once, KILL from a given
+/// time on, again and again until none is left. It does not reap.
 class TreeEnd {
 public:
     TreeEnd(guard::Deadline kill_at, std::vector<pid_t> spared);

@@ -20,8 +20,9 @@ namespace {
 using guard::BootClock;
 
 guard::Error no_proc() {
-    return {guard::Fault::system,
-            "/proc cannot be read, and without it the command's descendants cannot be found: mount it"};
+    return {
+        guard::Fault::system,
+        "/proc cannot be read, and without it the command's descendants cannot be found: mount it"};
 }
 
 /// The whole of the warden process.
@@ -42,7 +43,8 @@ void stand_guard(Channel& channel, const OriginalSignals& original, pid_t keeper
         channel.send({Message::late});
         return;
     }
-    auto command = sees_tree ? start(order, group.id(), original) : guard::Result<Command>(no_proc());
+    auto command =
+        sees_tree ? start(order, group.id(), original) : guard::Result<Command>(no_proc());
     if (!command) {
         channel.send({Message::no_start, 0, command.error().text});
         return;
@@ -60,8 +62,9 @@ guard::Result<Warden> Warden::fork(const OriginalSignals& original) {
     auto channels = Channel::pair();
     if (!channels) return channels.error();
     auto& [ours, its] = *channels;
-    // Before the fork: the kernel marks all descendants of a new subreaper, in the word that holds their
-    // own subreaper flag and without a lock, so a warden that sets its flag just then may lose it.
+    // Before the fork: the kernel marks all descendants of a new subreaper, in the word that holds
+    // their own subreaper flag and without a lock, so a warden that sets its flag just then may
+    // lose it.
     const bool was_subreaper = is_subreaper();
     become_subreaper();
     std::vector<pid_t> earlier = has_children() ? children() : std::vector<pid_t>{};

@@ -11,8 +11,8 @@
 namespace run {
 
 /// The keeper's hold on the warden: a small process that starts the command when it is told to,
-/// watches the lease's deadline, and ends the command tree when that comes near, when it is told to,
-/// or when the keeper is gone. It touches neither network nor terminal.
+/// watches the lease's deadline, and ends the command tree when that comes near, when it is told
+/// to, or when the keeper is gone. It touches neither network nor terminal.
 struct Warden {
     pid_t pid;
     Channel channel;

@@ -20,8 +20,8 @@ namespace {
 /// So many messages at most are read before the clock is looked at again.
 constexpr int most_at_once = 64;
 
-/// Writes without ever waiting: a warden that hangs on a full pipe or a terminal after Ctrl-S would not
-/// end the tree. A pipe that poll(2) calls writable takes PIPE_BUF bytes at once: pipe(7).
+/// Writes without ever waiting: a warden that hangs on a full pipe or a terminal after Ctrl-S would
+/// not end the tree. A pipe that poll(2) calls writable takes PIPE_BUF bytes at once: pipe(7).
 void write_if_possible(std::string_view text) noexcept {
     pollfd err{STDERR_FILENO, POLLOUT, 0};
     if (poll(&err, 1, 0) != 1 || (err.revents & POLLOUT) == 0) return;
@@ -60,7 +60,8 @@ bool Watch::whole_tree_counts() const noexcept {
     return ending_ || order_.wait_descendants || ended_as_asked_;
 }
 
-/// When the tree gets its TERM, so that it has its grace before the KILL and is gone by the deadline.
+/// When the tree gets its TERM, so that it has its grace before the KILL and is gone by the
+/// deadline.
 Deadline Watch::last_call() const noexcept {
     return deadline_ == guard::never ? guard::never : deadline_ - order_.margin - order_.grace;
 }
@@ -96,8 +97,8 @@ void Watch::read_news() {
     }
 }
 
-/// Its renewals are gone with it, so the tree ends well before the deadline does. Nobody else is left
-/// to say so.
+/// Its renewals are gone with it, so the tree ends well before the deadline does. Nobody else is
+/// left to say so.
 void Watch::keeper_is_gone() {
     channel_.close();
     const Deadline at_the_latest =
@@ -147,13 +148,13 @@ void Watch::pass_on(int signal) {
         pass_on_to_group(signal);
 }
 
-/// To the group that the command was started in, while it is there; a command that made a session or a
-/// group of its own gets the signal alone.
+/// To the group that the command was started in, while it is there; a command that made a session
+/// or a group of its own gets the signal alone.
 void Watch::pass_on_to_group(int signal) const {
     const bool is_there = getpgid(command_.pid) == command_.group;
     const pid_t target = is_there ? -command_.group : command_.pid;
-    // Our session is not the command's, so its group is orphaned, and in such a group TSTP's default
-    // action is dropped: setpgid(2).
+    // Our session is not the command's, so its group is orphaned, and in such a group TSTP's
+    // default action is dropped: setpgid(2).
     const bool needs_stop = signal == SIGTSTP && has_default_action(command_.pid, SIGTSTP);
     kill(target, needs_stop ? SIGSTOP : signal);
 }
@@ -161,15 +162,15 @@ void Watch::pass_on_to_group(int signal) const {
 void Watch::reap() {
     while (signals_.next()) {
     }
-    for (siginfo_t child{}; waitid(P_ALL, 0, &child, WEXITED | WSTOPPED | WCONTINUED | WNOHANG) == 0;
-         child = {}) {
+    for (siginfo_t child{};
+         waitid(P_ALL, 0, &child, WEXITED | WSTOPPED | WCONTINUED | WNOHANG) == 0; child = {}) {
         if (child.si_pid == 0) return;
         if (child.si_pid == command_.pid) note(child);
     }
 }
 
-/// The keeper stops and continues with the command, so that the shell which waits for it sees what it
-/// would see of the command. Done from here, in the order in which it happened to the command.
+/// The keeper stops and continues with the command, so that the shell which waits for it sees what
+/// it would see of the command. Done from here, in the order in which it happened to the command.
 void Watch::note(const siginfo_t& child) {
     switch (child.si_code) {
         case CLD_STOPPED:

@@ -38,9 +38,9 @@ guard::Result<std::unique_ptr<Store>> open(const Access& access, guard::Claim cl
     if (!url) return url.error();
     const auto kind = std::ranges::find(kinds, url->scheme, &Kind::scheme);
     if (kind == kinds.end())
-        return guard::Error{guard::Fault::configuration, "'" + redacted(access.url) +
-                                                             "' names no store that is known: use " +
-                                                             known_schemes()};
+        return guard::Error{
+            guard::Fault::configuration,
+            "'" + redacted(access.url) + "' names no store that is known: use " + known_schemes()};
     return kind->open(*url, access, std::move(claim), std::move(reporter));
 }
 

@@ -21,8 +21,8 @@ public:
 
     /// Blocks until the slot is entered, the patience is over (`Fault::taken`), or `poller` is
     /// interrupted. After an error, call `release`: an answer that was lost may have been a yes.
-    virtual guard::Result<guard::Lease> enter(const guard::Patience& patience, guard::Poller& poller,
-                                              const OnTaken& on_taken) = 0;
+    virtual guard::Result<guard::Lease> enter(const guard::Patience& patience,
+                                              guard::Poller& poller, const OnTaken& on_taken) = 0;
 
     /// Keeps the lease until `run` is interrupted (the command has ended) or the lease is lost.
     virtual guard::Holding hold(const guard::Lease& lease, guard::LeasedRun& run) = 0;
@@ -45,8 +45,8 @@ struct Access {
     guard::Duration retry_interval;
 };
 
-/// The store that the URL's scheme names, for `claim`. Nothing is connected yet. A URL that no store
-/// understands is a configuration error which lists the schemes there are.
+/// The store that the URL's scheme names, for `claim`. Nothing is connected yet. A URL that no
+/// store understands is a configuration error which lists the schemes there are.
 [[nodiscard]] guard::Result<std::unique_ptr<Store>> open(const Access& access, guard::Claim claim,
                                                          guard::Reporter reporter);
 

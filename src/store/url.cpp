@@ -81,7 +81,8 @@ std::optional<HostPort> split_host(std::string_view text) noexcept {
 std::string_view password_in(std::string_view text) noexcept {
     const auto scheme = text.find("://");
     const auto start = scheme == text.npos ? 0 : scheme + 3;
-    // A password with an unescaped '/', '?' or '#' is no proper URL, yet must not be shown: where no
+    // A password with an unescaped '/', '?' or '#' is no proper URL, yet must not be shown: where
+    // no
     // '@' comes before those marks, the last one of all counts.
     auto at = text.substr(0, text.find_first_of("/?#", start)).rfind('@');
     if (at == text.npos || at < start) at = text.rfind('@');
@@ -141,7 +142,8 @@ Result<Url> Url::parse(std::string_view text) {
     if (where->port) url.port = bytes(*where->port);
     url.path = bytes(path);
     url.query = bytes(query);
-    if (!decoded) return refuse("has a '%' that no two hexadecimal digits follow: write '%' as %25");
+    if (!decoded)
+        return refuse("has a '%' that no two hexadecimal digits follow: write '%' as %25");
     return url;
 }
 

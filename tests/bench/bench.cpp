@@ -1,6 +1,6 @@
-// What wrapping a command costs: sandbox-lock against flock(1), against a bare C floor (floor.c), and
-// against the command alone. Other work on the machine blurs every single figure, so all of them run
-// in turn within each round, and what counts is the median of the rounds' ratios.
+// What wrapping a command costs: sandbox-lock against flock(1), against a bare C floor (floor.c),
+// and against the command alone. Other work on the machine blurs every single figure, so all of
+// them run in turn within each round, and what counts is the median of the rounds' ratios.
 
 #include <fmt/format.h>
 #include <spawn.h>
@@ -67,7 +67,8 @@ pid_t spawn(const Words& words) {
     for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
     pid_t pid = 0;
-    if (const int error = posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), environ); error != 0)
+    if (const int error = posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), environ);
+        error != 0)
         throw std::runtime_error(fmt::format("cannot run {}: {}", words[0], std::strerror(error)));
     return pid;
 }
@@ -150,9 +151,12 @@ std::optional<Instructions> instructions_of(const Words& argv, const std::string
     if (valgrind.empty()) return std::nullopt;
     const support::TempDir dir;
     // A forked process starts with its parent's counts, unless these were written out before.
-    Words words{valgrind,           "--tool=callgrind",
-                "--quiet",          "--log-file=/dev/null",
-                "--dump-before=*fork*", "--callgrind-out-file=" + (dir / "%p")};
+    Words words{valgrind,
+                "--tool=callgrind",
+                "--quiet",
+                "--log-file=/dev/null",
+                "--dump-before=*fork*",
+                "--callgrind-out-file=" + (dir / "%p")};
     words.insert(words.end(), argv.begin(), argv.end());
     const pid_t pid = spawn(words);
     wait_for_success(pid, words);
@@ -176,8 +180,8 @@ std::string machine() {
     uname(&name);
     std::array<double, 1> load{};
     getloadavg(load.data(), 1);
-    return fmt::format("{}, {} cores, {} {}, load {:.1f}", processor(), sysconf(_SC_NPROCESSORS_ONLN),
-                       name.sysname, name.release, load[0]);
+    return fmt::format("{}, {} cores, {} {}, load {:.1f}", processor(),
+                       sysconf(_SC_NPROCESSORS_ONLN), name.sysname, name.release, load[0]);
 }
 
 Options read_options(int argc, char** argv) {
@@ -195,12 +199,15 @@ Options read_options(int argc, char** argv) {
     app.add_option("--rounds", options.rounds, "how often each is run")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
-    app.add_option("--warm-up", options.warm_up, "rounds before those that count")->capture_default_str();
+    app.add_option("--warm-up", options.warm_up, "rounds before those that count")
+        ->capture_default_str();
     app.add_flag("--unix", options.by_socket, "Redis by its UNIX socket instead of TCP");
     app.add_flag("--json", options.json, "the figures as JSON");
     app.add_flag("--no-instructions", options.no_instructions, "without valgrind");
-    app.add_option("--program", options.program, "the sandbox-lock to time")->check(CLI::ExistingFile);
-    app.add_option("--against", options.others, "another build of sandbox-lock, timed in the same rounds")
+    app.add_option("--program", options.program, "the sandbox-lock to time")
+        ->check(CLI::ExistingFile);
+    app.add_option("--against", options.others,
+                   "another build of sandbox-lock, timed in the same rounds")
         ->check(CLI::ExistingFile)
         ->allow_extra_args(false);
     try {
@@ -273,7 +280,9 @@ nlohmann::ordered_json measured(std::vector<Subject> subjects, const Options& op
 }
 
 void print_table(const nlohmann::ordered_json& all) {
-    const auto millions = [](const nlohmann::ordered_json& count) { return count.get<double>() / 1e6; };
+    const auto millions = [](const nlohmann::ordered_json& count) {
+        return count.get<double>() / 1e6;
+    };
     fmt::print("{}\n{} build, Redis by {}, {} rounds\n\n", all["machine"].get<std::string>(),
                all["build"].get<std::string>(), all["store"].get<std::string>(),
                all["rounds"].get<int>());

@@ -16,7 +16,8 @@ namespace {
 std::vector<nlohmann::json> json_lines(const std::string& text) {
     std::vector<nlohmann::json> lines;
     std::istringstream stream{text};
-    for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::json::parse(line));
+    for (std::string line; std::getline(stream, line);)
+        lines.push_back(nlohmann::json::parse(line));
     return lines;
 }
 
@@ -35,7 +36,8 @@ TEST_CASE("nothing is printed when all goes well; -v tells how long the wait and
 
 TEST_CASE("who waits reads who holds; -q says nothing but errors") {
     auto& redis = shared_redis();
-    auto holder = sandbox_lock(redis.unix_url(), {"--label", "nightly build", "agent:held", "--", "sleep", "1000"});
+    auto holder = sandbox_lock(redis.unix_url(),
+                               {"--label", "nightly build", "agent:held", "--", "sleep", "1000"});
     REQUIRE(eventually([&] { return redis.command({"EXISTS", key_of("agent:held")}) == "1"; }));
     auto waiter = sandbox_lock(redis.unix_url(), {"-w", "0.1", "agent:held", "--", "true"});
     CHECK(waiter.wait() == 75);
@@ -51,7 +53,8 @@ TEST_CASE("who waits reads who holds; -q says nothing but errors") {
 
 TEST_CASE("--log-format json gives one object a line with the same facts") {
     auto& redis = shared_redis();
-    auto run = sandbox_lock(redis.unix_url(), {"-v", "--log-format", "json", "agent:a b\n", "--", "true"});
+    auto run =
+        sandbox_lock(redis.unix_url(), {"-v", "--log-format", "json", "agent:a b\n", "--", "true"});
     CHECK(run.wait() == 0);
     const auto lines = json_lines(run.err());
     REQUIRE(lines.size() == 2);
@@ -64,7 +67,8 @@ TEST_CASE("--log-format json gives one object a line with the same facts") {
     CHECK(lines[1]["event"] == "released");
     CHECK(lines[1]["held_seconds"].is_number());
 
-    auto bad = sandbox_lock("redis://127.0.0.1:1", {"--log-format", "json", "agent:x", "--", "true"});
+    auto bad =
+        sandbox_lock("redis://127.0.0.1:1", {"--log-format", "json", "agent:x", "--", "true"});
     CHECK(bad.wait() == 69);
     REQUIRE(json_lines(bad.err()).size() == 1);
     CHECK(json_lines(bad.err())[0]["event"] == "store-unreachable");
@@ -72,7 +76,8 @@ TEST_CASE("--log-format json gives one object a line with the same facts") {
 
 TEST_CASE("a holder's token cannot forge a line") {
     auto& redis = shared_redis();
-    redis.command({"SET", key_of("agent:forged"), "x\nsandbox-lock: all is well\x1b[2J", "PX", "60000"});
+    redis.command(
+        {"SET", key_of("agent:forged"), "x\nsandbox-lock: all is well\x1b[2J", "PX", "60000"});
     auto run = sandbox_lock(redis.unix_url(), {"-n", "agent:forged", "--", "true"});
     CHECK(run.wait() == 75);
     CHECK(std::ranges::count(run.err(), '\n') == 1);
@@ -92,7 +97,8 @@ TEST_CASE("a key of another type is waited for and named as what it is") {
 
 TEST_CASE("without renewal a long hold is warned about, with the figure to raise the ttl to") {
     auto& redis = shared_redis();
-    auto run = sandbox_lock(redis.unix_url(), {"--no-renew", "--lease-ttl", "2s", "--kill-after", "0", "agent:long", "--", "sleep", "1.65"});
+    auto run = sandbox_lock(redis.unix_url(), {"--no-renew", "--lease-ttl", "2s", "--kill-after",
+                                               "0", "agent:long", "--", "sleep", "1.65"});
     CHECK(run.wait() == 0);
     CHECK(run.err().find("raise --lease-ttl to 4s") != std::string::npos);
 }

@@ -14,7 +14,8 @@ namespace {
 
 const std::string secret = "hunter2";
 
-/// A server whose users are: `default` with the secret; `odd` with a password of special characters.
+/// A server whose users are: `default` with the secret; `odd` with a password of special
+/// characters.
 struct GuardedServer {
     RedisServer redis;
     GuardedServer() {
@@ -79,14 +80,16 @@ TEST_CASE("--password-file: its first line; one that everybody may read is refus
     CHECK(status_with(bare, {}, {"--password-file", file}) == 78);
 }
 
-TEST_CASE("a password on the command line works, is wiped from argv everywhere, and earns a warning") {
+TEST_CASE(
+    "a password on the command line works, is wiped from argv everywhere, and earns a warning") {
     const GuardedServer server;
     for (const bool joined : {false, true}) {
         const auto url = server.url(":" + secret);
         std::vector<std::string> arguments = joined ? std::vector<std::string>{"--store=" + url}
                                                     : std::vector<std::string>{"--store", url};
         // The command's own words are not ours to touch.
-        arguments.insert(arguments.end(), {"agent:argv", "--", "sh", "-c", "echo in; exec sleep 1000", "--store", "x://a:b@c"});
+        arguments.insert(arguments.end(), {"agent:argv", "--", "sh", "-c",
+                                           "echo in; exec sleep 1000", "--store", "x://a:b@c"});
         auto run = sandbox_lock("", arguments);
         REQUIRE(eventually([&] { return run.out() == "in\n"; }));
         CHECK(run.err().find("seen by everybody") != std::string::npos);
@@ -103,8 +106,9 @@ TEST_CASE("a password on the command line works, is wiped from argv everywhere, 
 }
 
 TEST_CASE("a password is in no message, whatever is wrong") {
-    for (const std::string url : {"redis://u:hunter2@h:x", "redis://u:hunter2@[::1", "rediss://u:hunter2@h", "u:hunter2@h",
-                                  "redis://:hunter2@127.0.0.1:1", "redis://:hunter2@no.such.host.invalid"}) {
+    for (const std::string url :
+         {"redis://u:hunter2@h:x", "redis://u:hunter2@[::1", "rediss://u:hunter2@h", "u:hunter2@h",
+          "redis://:hunter2@127.0.0.1:1", "redis://:hunter2@no.such.host.invalid"}) {
         for (const char* format : {"text", "json"}) {
             CHECK(status_with(url, {}, {"-v", "--log-format", format}) != 0);
             CHECK(status_with("", {}, {"-v", "--log-format", format, "--store", url}) != 0);

@@ -29,9 +29,12 @@ long ttl_of(const std::vector<std::string>& options, const std::vector<std::stri
 
 }  // namespace
 
-TEST_CASE("the option counts before the environment, that before the user's file, that before the default") {
+TEST_CASE(
+    "the option counts before the environment, that before the user's file, that before the "
+    "default") {
     const TempDir dir;
-    write_file(dir / "sandbox-lock.toml", "# a comment\nlease-ttl = \"1m40s\"  # another\nlabel = \"a # b, c\"\n");
+    write_file(dir / "sandbox-lock.toml",
+               "# a comment\nlease-ttl = \"1m40s\"  # another\nlabel = \"a # b, c\"\n");
     write_file(dir / "other.toml", "lease-ttl = 300\nno-renew = true\n");
     const std::string home = "XDG_CONFIG_HOME=" + (dir / "");
     const std::string variable = "SANDBOX_LOCK_LEASE_TTL=200s";
@@ -55,7 +58,8 @@ TEST_CASE("an option does away with its rival from a weaker place") {
         return std::pair{process.err(), watch.seconds()};
     };
     CHECK(run({"-q", "-n"}, "SANDBOX_LOCK_VERBOSE=1").first.find("waiting") == std::string::npos);
-    CHECK(run({"-v", "-w", "0.1"}, "SANDBOX_LOCK_QUIET=1").first.find("waiting") != std::string::npos);
+    CHECK(run({"-v", "-w", "0.1"}, "SANDBOX_LOCK_QUIET=1").first.find("waiting") !=
+          std::string::npos);
     CHECK(run({"-w", "0.5"}, "SANDBOX_LOCK_NONBLOCK=1").second >= 0.5);
     CHECK(run({"-n"}, "SANDBOX_LOCK_WAIT=100").second < 10);
     redis.command({"DEL", key_of("agent:rivals")});
@@ -65,8 +69,8 @@ TEST_CASE("values with spaces, commas and number signs come through a configurat
     auto& redis = shared_redis();
     const TempDir dir;
     write_file(dir / "c.toml", "label = \"a # b, c\"\n");
-    auto run = sandbox_lock(redis.unix_url(), {"--config", dir / "c.toml", "agent:label", "--", "sh", "-c",
-                                               "echo \"$SANDBOX_LOCK_TOKEN\""});
+    auto run = sandbox_lock(redis.unix_url(), {"--config", dir / "c.toml", "agent:label", "--",
+                                               "sh", "-c", "echo \"$SANDBOX_LOCK_TOKEN\""});
     CHECK(run.wait() == 0);
     CHECK(run.out().find("\"label\":\"a # b, c\"") != std::string::npos);
 }
@@ -77,11 +81,14 @@ TEST_CASE("REDIS_URL counts where nothing else names the store") {
     const std::string nowhere = "REDIS_URL=redis://127.0.0.1:1";
     CHECK(sandbox_lock("", {"agent:url", "--", "true"}, {.environment = {there}}).wait() == 0);
     CHECK(sandbox_lock("", {"agent:url", "--", "true"}, {.environment = {nowhere}}).wait() == 69);
-    CHECK(sandbox_lock(redis.url(), {"agent:url", "--", "true"}, {.environment = {nowhere}}).wait() == 0);
+    CHECK(
+        sandbox_lock(redis.url(), {"agent:url", "--", "true"}, {.environment = {nowhere}}).wait() ==
+        0);
 }
 
 TEST_CASE("a bad value is blamed on the place where it stands") {
-    auto run = sandbox_lock("", {"agent:x", "--", "true"}, {.environment = {"SANDBOX_LOCK_WAIT=x"}});
+    auto run =
+        sandbox_lock("", {"agent:x", "--", "true"}, {.environment = {"SANDBOX_LOCK_WAIT=x"}});
     CHECK(run.wait() == 78);
     CHECK(run.err().find("SANDBOX_LOCK_WAIT: 'x'") != std::string::npos);
     auto url = sandbox_lock("", {"agent:x", "--", "true"}, {.environment = {"REDIS_URL=x"}});

@@ -19,12 +19,14 @@ TEST_CASE("200 contenders for one key: no overlap, all run, the fence grows with
     const TempDir dir;
     const std::string log = dir / "log";
     // Each writes its start and its end from inside the command, by appends of a single write(2).
-    const std::string script = "echo start $SANDBOX_LOCK_FENCE >> " + log + "; echo end $SANDBOX_LOCK_FENCE >> " + log;
+    const std::string script =
+        "echo start $SANDBOX_LOCK_FENCE >> " + log + "; echo end $SANDBOX_LOCK_FENCE >> " + log;
     std::vector<Process> contenders;
     constexpr std::size_t count = 200;
     for (std::size_t i = 0; i < count; ++i)
-        contenders.push_back(sandbox_lock(redis.unix_url(), {"--retry-interval", "20ms", "-q", "agent:crowd",
-                                                             "--", "sh", "-c", script}));
+        contenders.push_back(sandbox_lock(
+            redis.unix_url(),
+            {"--retry-interval", "20ms", "-q", "agent:crowd", "--", "sh", "-c", script}));
     for (auto& contender : contenders) REQUIRE(contender.wait(120s) == 0);
 
     std::istringstream lines{read_file(log)};
@@ -48,11 +50,18 @@ TEST_CASE("a key that another client has set is waited for") {
     auto& redis = shared_redis();
     const auto key = key_of("agent:other");
     redis.command({"SET", key, "foreign", "NX", "PX", "60000"});
-    auto waiter = sandbox_lock(redis.unix_url(), {"--retry-interval", "10ms", "agent:other", "--", "echo", "in"});
-    REQUIRE(eventually([&] { return waiter.err().find("held by another client (token foreign)") != std::string::npos; }));
+    auto waiter = sandbox_lock(redis.unix_url(),
+                               {"--retry-interval", "10ms", "agent:other", "--", "echo", "in"});
+    REQUIRE(eventually([&] {
+        return waiter.err().find("held by another client (token foreign)") != std::string::npos;
+    }));
     CHECK(waiter.out().empty());
-    SUBCASE("deleted") { redis.command({"DEL", key}); }
-    SUBCASE("expired") { redis.command({"PEXPIRE", key, "50"}); }
+    SUBCASE("deleted") {
+        redis.command({"DEL", key});
+    }
+    SUBCASE("expired") {
+        redis.command({"PEXPIRE", key, "50"});
+    }
     CHECK(waiter.wait() == 0);
     CHECK(waiter.out() == "in\n");
     CHECK(redis.command({"EXISTS", key}) == "0");
@@ -60,7 +69,8 @@ TEST_CASE("a key that another client has set is waited for") {
 
 TEST_CASE("redis sees the key with its ttl while the command runs, and the fence alone after") {
     RedisServer redis;
-    auto run = sandbox_lock(redis.unix_url(), {"agent:code-agent", "--", "sh", "-c", "echo $$; exec sleep 1000"});
+    auto run = sandbox_lock(redis.unix_url(),
+                            {"agent:code-agent", "--", "sh", "-c", "echo $$; exec sleep 1000"});
     REQUIRE(eventually([&] { return !run.out().empty(); }));
     const std::string key = "agentscope:sandbox:lock:agent:code-agent";
     CHECK(redis.keys() == key + "\n{" + key + "}:fence\n");
@@ -77,10 +87,12 @@ TEST_CASE("redis sees the key with its ttl while the command runs, and the fence
 TEST_CASE("the lease is renewed for as long as the command runs") {
     auto& redis = shared_redis();
     const auto key = key_of("agent:renewed");
-    auto run = sandbox_lock(redis.unix_url(), {"--lease-ttl", "1s", "agent:renewed", "--", "sleep", "3"});
+    auto run =
+        sandbox_lock(redis.unix_url(), {"--lease-ttl", "1s", "agent:renewed", "--", "sleep", "3"});
     const Stopwatch watch;
     REQUIRE(eventually([&] { return redis.command({"EXISTS", key}) == "1"; }));
-    while (!run.ended() && watch.seconds() < 2.5) REQUIRE((redis.command({"EXISTS", key}) == "1" || run.ended()));
+    while (!run.ended() && watch.seconds() < 2.5)
+        REQUIRE((redis.command({"EXISTS", key}) == "1" || run.ended()));
     CHECK(run.wait() == 0);
     CHECK(run.err().empty());
 }
@@ -88,25 +100,29 @@ TEST_CASE("the lease is renewed for as long as the command runs") {
 TEST_CASE("a nested call for a key that is held passes straight through") {
     auto& redis = shared_redis();
     const std::string inner = program_path() + " agent:nested -- sh -c 'echo inner; exit 3'";
-    auto outer = sandbox_lock(redis.unix_url(), {"-w", "5", "agent:nested", "--", "sh", "-c", inner});
+    auto outer =
+        sandbox_lock(redis.unix_url(), {"-w", "5", "agent:nested", "--", "sh", "-c", inner});
     CHECK(outer.wait() == 3);
     CHECK(outer.out() == "inner\n");
     CHECK(outer.err().empty());
 
     // A token that is in the environment, but not in the store, opens nothing.
     redis.command({"SET", key_of("agent:nested"), "foreign", "PX", "60000"});
-    auto stale = sandbox_lock(redis.unix_url(), {"-n", "agent:nested", "--", "true"},
-                              {.environment = {"SANDBOX_LOCK_KEY=" + key_of("agent:nested"), "SANDBOX_LOCK_TOKEN=old"}});
+    auto stale = sandbox_lock(
+        redis.unix_url(), {"-n", "agent:nested", "--", "true"},
+        {.environment = {"SANDBOX_LOCK_KEY=" + key_of("agent:nested"), "SANDBOX_LOCK_TOKEN=old"}});
     CHECK(stale.wait() == 75);
     redis.command({"DEL", key_of("agent:nested")});
 }
 
 TEST_CASE("the command is told key, scope, value, token and fence") {
     auto& redis = shared_redis();
-    auto run = sandbox_lock(redis.unix_url(), {"--key-prefix", "my:locks", "USER:Jürgen: a {b}", "--", "sh", "-c",
-                                               "printf '%s\\n' \"$SANDBOX_LOCK_KEY\" \"$SANDBOX_LOCK_SCOPE\" "
-                                               "\"$SANDBOX_LOCK_VALUE\" \"$SANDBOX_LOCK_TOKEN\" \"$SANDBOX_LOCK_FENCE\"; "
-                                               "exec sleep 1000"});
+    auto run =
+        sandbox_lock(redis.unix_url(),
+                     {"--key-prefix", "my:locks", "USER:Jürgen: a {b}", "--", "sh", "-c",
+                      "printf '%s\\n' \"$SANDBOX_LOCK_KEY\" \"$SANDBOX_LOCK_SCOPE\" "
+                      "\"$SANDBOX_LOCK_VALUE\" \"$SANDBOX_LOCK_TOKEN\" \"$SANDBOX_LOCK_FENCE\"; "
+                      "exec sleep 1000"});
     REQUIRE(eventually([&] { return std::ranges::count(run.out(), '\n') == 5; }));
     std::istringstream lines{run.out()};
     std::string key, scope, value, token, fence;

@@ -15,9 +15,11 @@ using namespace support;
 namespace {
 
 /// A command with a background child, two in sessions of their own, one of them an orphan, and a
-/// foreground one, which tells that all are there: a shell that is just starting a child loses an INT.
+/// foreground one, which tells that all are there: a shell that is just starting a child loses an
+/// INT.
 const std::string tree_script =
-    "sleep 1000 & setsid sleep 1000 & sh -c 'setsid sleep 1000 & exit'; sh -c 'echo ready; exec sleep 1000'";
+    "sleep 1000 & setsid sleep 1000 & sh -c 'setsid sleep 1000 & exit'; sh -c 'echo ready; exec "
+    "sleep 1000'";
 
 /// A run of sandbox-lock whose processes can be told from all others by a variable.
 struct Tree {
@@ -54,7 +56,8 @@ private:
 
 }  // namespace
 
-TEST_CASE("the keeper killed by KILL: the whole tree is gone within a second, and the slot lapses") {
+TEST_CASE(
+    "the keeper killed by KILL: the whole tree is gone within a second, and the slot lapses") {
     auto& redis = shared_redis();
     Tree tree(redis, {}, "keeper-killed");
     REQUIRE(tree.command().size() >= 4);
@@ -86,7 +89,8 @@ TEST_CASE("the warden killed by KILL: the whole tree is gone within a second, st
 
 TEST_CASE("a tree that ignores TERM is killed when keeper or warden is gone") {
     auto& redis = shared_redis();
-    const std::string stubborn = "trap '' TERM HUP INT; sleep 1000 & setsid sleep 1000 & echo ready; sleep 1000";
+    const std::string stubborn =
+        "trap '' TERM HUP INT; sleep 1000 & setsid sleep 1000 & echo ready; sleep 1000";
     SUBCASE("keeper") {
         Tree tree(redis, {"--kill-after", "200ms"}, "stubborn-1", stubborn);
         tree.keeper.signal(SIGKILL);
@@ -162,7 +166,9 @@ TEST_CASE("a server restarted empty: the command runs on and the key is back") {
     const auto token = redis.command({"GET", key_of("agent:server-restarted")});
     redis.kill();
     redis.start();
-    CHECK(eventually([&] { return redis.command({"GET", key_of("agent:server-restarted")}) == token; }));
+    CHECK(eventually([&] {
+        return redis.command({"GET", key_of("agent:server-restarted")}) == token;
+    }));
     CHECK(tree.command().size() >= 4);
     CHECK(eventually([&] { return tree.keeper.err().find("set again") != std::string::npos; }));
     tree.keeper.signal(SIGTERM);
@@ -208,7 +214,8 @@ TEST_CASE("a foreign token in the key: our release leaves it alone") {
     redis.command({"DEL", key});
 }
 
-TEST_CASE("without renewal the command is ended when the ttl is over, with the figure to raise it to") {
+TEST_CASE(
+    "without renewal the command is ended when the ttl is over, with the figure to raise it to") {
     auto& redis = shared_redis();
     Tree tree(redis, {"--no-renew", "--lease-ttl", "1s"}, "no-renew");
     CHECK(tree.keeper.wait() == 79);
@@ -253,7 +260,8 @@ TEST_CASE("after a signal that ends the run nothing of the tree is left when the
 TEST_CASE("a fork storm is ended with the rest") {
     auto& redis = shared_redis();
     Tree tree(redis, {"--kill-after", "100ms"}, "fork-storm",
-              "trap '' TERM; echo ready; while :; do (trap '' TERM; sleep 0.02; sleep 1000) & sleep 0.005; done");
+              "trap '' TERM; echo ready; while :; do (trap '' TERM; sleep 0.02; sleep 1000) & "
+              "sleep 0.005; done");
     REQUIRE(eventually([&] { return tree.command().size() > 20; }));
     tree.keeper.signal(SIGKILL);
     CHECK(tree.gone());

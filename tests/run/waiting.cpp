@@ -39,7 +39,9 @@ private:
     static guard::Descriptor socket_for() {
         return guard::Descriptor{socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
     }
-    [[nodiscard]] const sockaddr* name() const { return reinterpret_cast<const sockaddr*>(&address_); }
+    [[nodiscard]] const sockaddr* name() const {
+        return reinterpret_cast<const sockaddr*>(&address_);
+    }
 
     std::string port_;
     sockaddr_in address_{};
@@ -89,7 +91,8 @@ TEST_CASE("with -E 0 a taken slot is no failure and nothing is told, for cron") 
 TEST_CASE("a slot that gets free within -w is entered, also by the last try") {
     auto& redis = shared_redis();
     redis.command({"SET", key_of("agent:soon"), "foreign", "PX", "300"});
-    auto run = sandbox_lock(redis.unix_url(), {"-w", "1", "--retry-interval", "1m", "agent:soon", "--", "true"});
+    auto run = sandbox_lock(redis.unix_url(),
+                            {"-w", "1", "--retry-interval", "1m", "agent:soon", "--", "true"});
     CHECK(run.wait() == 0);
 }
 
@@ -131,7 +134,9 @@ TEST_CASE("a host that swallows packets: 69 within 6 s, and a signal ends it at 
     }
 }
 
-TEST_CASE("a server that takes connections and answers nothing: 69 within 6 s, and leaves nothing behind") {
+TEST_CASE(
+    "a server that takes connections and answers nothing: 69 within 6 s, and leaves nothing "
+    "behind") {
     RedisServer redis;
     redis.stop();
     SUBCASE("given up") {
@@ -179,7 +184,8 @@ TEST_CASE("a name look-up that hangs: 69 in time, and a signal ends it at once")
     }};
     SUBCASE("interrupted") {
         for (const int signal : {SIGINT, SIGTERM}) {
-            auto run = sandbox_lock("redis://redis.example:6379", {"agent:x", "--", "true"}, launch);
+            auto run =
+                sandbox_lock("redis://redis.example:6379", {"agent:x", "--", "true"}, launch);
             REQUIRE(eventually([&] { return polls(run); }));
             const Stopwatch watch;
             run.signal(signal);

@@ -47,18 +47,22 @@ public:
 struct Client {
     Client(const std::string& url, const std::string& slot, guard::Duration ttl = 30s) {
         (void)signal(SIGPIPE, SIG_IGN);  // as the program blocks it
-        claim = {key_of(slot), guard::make_token(guard::OwnerCard::of_this_process("test")), ttl, true};
-        auto opened = store::open({url, std::nullopt, 2s, 1s, 20ms}, claim,
-                                  [this](const guard::Report& report) { reports.push_back(report); });
+        claim = {key_of(slot), guard::make_token(guard::OwnerCard::of_this_process("test")), ttl,
+                 true};
+        auto opened =
+            store::open({url, std::nullopt, 2s, 1s, 20ms}, claim,
+                        [this](const guard::Report& report) { reports.push_back(report); });
         REQUIRE(opened);
         store = std::move(*opened);
     }
     auto enter(guard::Patience patience = {}) {
-        return store->enter(patience, run, [this](const std::string& holder) { holders.push_back(holder); });
+        return store->enter(patience, run,
+                            [this](const std::string& holder) { holders.push_back(holder); });
     }
     auto release() { return store->release(guard::after(BootClock::now(), 2s), undisturbed); }
     [[nodiscard]] bool told(std::string_view event) const {
-        return std::ranges::any_of(reports, [&](const auto& report) { return report.event == event; });
+        return std::ranges::any_of(reports,
+                                   [&](const auto& report) { return report.event == event; });
     }
 
     guard::Claim claim;
@@ -107,7 +111,8 @@ TEST_CASE("an answer that was lost: the retry finds its own entry and does not w
     CHECK(redis.command({"EXISTS", client.claim.key}) == "0");
 }
 
-TEST_CASE("the fence grows with each entry, also after it has expired or has run ahead of the clock") {
+TEST_CASE(
+    "the fence grows with each entry, also after it has expired or has run ahead of the clock") {
     auto& redis = shared_redis();
     std::uint64_t last = 0;
     for (int i = 0; i < 5; ++i) {
@@ -161,7 +166,8 @@ TEST_CASE("interrupted and timed-out entries leave nothing behind") {
     redis.command({"DEL", key});
 }
 
-TEST_CASE("interrupted between the request and its answer: the release behind it clears the entry") {
+TEST_CASE(
+    "interrupted between the request and its answer: the release behind it clears the entry") {
     auto& redis = shared_redis();
     Client client(redis.unix_url(), "agent:cut");
     client.run.interrupted = true;  // every wait fails, so the answer is never read
@@ -243,7 +249,9 @@ TEST_CASE("a server that cannot serve is named in plain words") {
     SUBCASE("BUSY") {
         redis.command({"CONFIG", "SET", "busy-reply-threshold", "1"});
         std::thread busy([&] { redis.command({"EVAL", "while true do end", "0"}); });
-        REQUIRE(eventually([&] { return redis.command({"GET", "x"}).value_or("").starts_with("ERROR BUSY"); }));
+        REQUIRE(eventually([&] {
+            return redis.command({"GET", "x"}).value_or("").starts_with("ERROR BUSY");
+        }));
         CHECK(error().text.find("busy with a script") != std::string::npos);
         redis.command({"SCRIPT", "KILL"});
         busy.join();
@@ -256,8 +264,8 @@ TEST_CASE("a server that cannot serve is named in plain words") {
 
 TEST_CASE("INFO is a right that may be missing") {
     RedisServer redis;
-    redis.command({"ACL", "SETUSER", "small", "on", ">pw", "~agentscope:*", "~{agentscope:*", "-@all", "+eval", "+evalsha",
-                   "+get", "+set", "+del", "+pexpire", "+time"});
+    redis.command({"ACL", "SETUSER", "small", "on", ">pw", "~agentscope:*", "~{agentscope:*",
+                   "-@all", "+eval", "+evalsha", "+get", "+set", "+del", "+pexpire", "+time"});
     Client client("redis+unix://small:pw@" + redis.socket(), "agent:small");
     const auto lease = client.enter(once);
     REQUIRE(lease);
@@ -269,7 +277,8 @@ TEST_CASE("any right that is missing is a refusal, no server that is down") {
     RedisServer redis;
     for (const char* right : {"evalsha", "eval", "get", "set", "time"}) {
         CAPTURE(right);
-        redis.command({"ACL", "SETUSER", "less", "reset", "on", ">pw", "~*", "+@all", std::string("-") + right});
+        redis.command({"ACL", "SETUSER", "less", "reset", "on", ">pw", "~*", "+@all",
+                       std::string("-") + right});
         redis.command({"SCRIPT", "FLUSH"});
         Client client("redis+unix://less:pw@" + redis.socket(), "agent:less");
         const auto lease = client.enter(once);
@@ -301,7 +310,8 @@ TEST_CASE("a fence of another type or with no number in it is replaced") {
     for (const bool list : {true, false}) {
         const auto key = fence_of("agent:odd-fence");
         redis.command({"DEL", key});
-        redis.command(list ? std::vector<std::string>{"RPUSH", key, "x"} : std::vector<std::string>{"SET", key, "x"});
+        redis.command(list ? std::vector<std::string>{"RPUSH", key, "x"}
+                           : std::vector<std::string>{"SET", key, "x"});
         Client client(redis.unix_url(), "agent:odd-fence");
         CHECK(client.enter(once));
         CHECK(client.release());
@@ -331,9 +341,9 @@ TEST_CASE("scripts are sent again when the server has lost them") {
 
 TEST_CASE("keys with spaces, colons, braces, UTF-8 and 4 KiB values") {
     auto& redis = shared_redis();
-    for (const auto& value : {std::string(" a b "), std::string("a:b:c"), std::string("{x}"), std::string("}{"),
-                              std::string("Jürgen/日本"), std::string("\n\r\t"), std::string(4096, 'v'),
-                              std::string("\xff\xfe")}) {
+    for (const auto& value : {std::string(" a b "), std::string("a:b:c"), std::string("{x}"),
+                              std::string("}{"), std::string("Jürgen/日本"), std::string("\n\r\t"),
+                              std::string(4096, 'v'), std::string("\xff\xfe")}) {
         Client client(redis.unix_url(), "agent:" + value);
         REQUIRE(client.enter(once));
         CHECK(redis.command({"GET", key_of("agent:" + value)}) == client.claim.token);

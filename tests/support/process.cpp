@@ -37,8 +37,8 @@ std::string all_of(int fd) {
     return text;
 }
 
-[[noreturn]] void become(const std::vector<std::string>& argv, const Launch& launch, int in, int out,
-                         int err) {
+[[noreturn]] void become(const std::vector<std::string>& argv, const Launch& launch, int in,
+                         int out, int err) {
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L);
     setsid();
     if (launch.terminal >= 0) {
@@ -95,7 +95,8 @@ bool Process::ended() {
 
 int Process::wait(std::chrono::steady_clock::duration limit) {
     if (!eventually([&] { return ended(); }, limit))
-        throw std::runtime_error("process " + std::to_string(pid_) + " does not end; it wrote: " + err());
+        throw std::runtime_error("process " + std::to_string(pid_) +
+                                 " does not end; it wrote: " + err());
     return WIFSIGNALED(*status_) ? 128 + WTERMSIG(*status_) : WEXITSTATUS(*status_);
 }
 

@@ -17,12 +17,12 @@ namespace support {
 struct Launch {
     std::vector<std::string> environment;  ///< NAME=VALUE sets, NAME alone unsets
     std::string input;                     ///< on standard input
-    int terminal = -1;                     ///< a pty's slave: standard streams and controlling terminal
-    std::function<void()> before_exec;     ///< in the child, last
+    int terminal = -1;  ///< a pty's slave: standard streams and controlling terminal
+    std::function<void()> before_exec;  ///< in the child, last
 };
 
-/// A child process in a session of its own, without a controlling terminal unless one is given. It is
-/// killed with the object, and also when the test program itself dies.
+/// A child process in a session of its own, without a controlling terminal unless one is given. It
+/// is killed with the object, and also when the test program itself dies.
 class Process {
 public:
     explicit Process(const std::vector<std::string>& argv, const Launch& launch = {});

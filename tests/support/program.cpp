@@ -10,7 +10,8 @@ namespace support {
 
 std::string program_path() {
     const char* path = std::getenv("SANDBOX_LOCK_PROGRAM");
-    if (path == nullptr) throw std::runtime_error("SANDBOX_LOCK_PROGRAM is not set: use meson test");
+    if (path == nullptr)
+        throw std::runtime_error("SANDBOX_LOCK_PROGRAM is not set: use meson test");
     return path;
 }
 

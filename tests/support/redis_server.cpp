@@ -59,10 +59,9 @@ RedisServer::RedisServer(std::vector<std::string> options)
 }
 
 void RedisServer::start() {
-    std::vector<std::string> argv{"redis-server", "--port",       port_,  "--bind",
-                                  "127.0.0.1",    "--unixsocket", socket_, "--save",
-                                  "",             "--appendonly", "no",   "--dir",
-                                  dir_ / "",      "--loglevel",   "warning"};
+    std::vector<std::string> argv{"redis-server", "--port", port_,     "--bind",     "127.0.0.1",
+                                  "--unixsocket", socket_,  "--save",  "",           "--appendonly",
+                                  "no",           "--dir",  dir_ / "", "--loglevel", "warning"};
     argv.insert(argv.end(), options_.begin(), options_.end());
     process_.emplace(argv);
     if (!eventually([&] { return command({"PING"}).has_value(); }))

@@ -26,10 +26,10 @@ public:
     /// All keys, sorted, one a line.
     std::string keys() const;
 
-    void stop();       ///< SIGSTOP: it takes connections and answers nothing
-    void resume();     ///< SIGCONT
-    void kill();       ///< gone at once
-    void start();      ///< again, on the same port, with nothing in it; does not wait for its age
+    void stop();    ///< SIGSTOP: it takes connections and answers nothing
+    void resume();  ///< SIGCONT
+    void kill();    ///< gone at once
+    void start();   ///< again, on the same port, with nothing in it; does not wait for its age
     void wait_old() const;  ///< until it is older than the grace
 
 private:

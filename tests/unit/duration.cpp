@@ -21,8 +21,10 @@ TEST_CASE("durations: seconds, or numbers with units in falling order") {
 }
 
 TEST_CASE("anything else is no duration") {
-    for (const char* text : {"", "x", "-1", "+1", "1e3", "inf", "nan", "1d", "5 s", " 5", "5 ", "1m1h", "1s1s", "1h30",
-                             "1..5", ".", "s", "0x10", "9999999999999", "1e400", "99999999999h", "1,5"})
+    for (const char* text : {"",     "x",   "-1", "+1",   "1e3",           "inf",   "nan",
+                             "1d",   "5 s", " 5", "5 ",   "1m1h",          "1s1s",  "1h30",
+                             "1..5", ".",   "s",  "0x10", "9999999999999", "1e400", "99999999999h",
+                             "1,5"})
         CHECK_FALSE(parse_duration(text));
 }
 
@@ -33,5 +35,6 @@ TEST_CASE("durations are written in a form that can be read") {
     CHECK(duration_text(12340ms) == "12.3s");
     CHECK(duration_text(125s) == "2m5s");
     CHECK(duration_text(90min) == "1h30m");
-    for (const auto span : {0s, 1s, 59s, 60s, 3599s, 3600s, 86400s}) CHECK(parse_duration(duration_text(span)) == span);
+    for (const auto span : {0s, 1s, 59s, 60s, 3599s, 3600s, 86400s})
+        CHECK(parse_duration(duration_text(span)) == span);
 }

@@ -19,7 +19,8 @@ TEST_CASE("a key is a scope and a value, split at the first colon only") {
 
 TEST_CASE("scopes are matched without regard to case and written in lower case, in any locale") {
     (void)std::setlocale(LC_ALL, "tr_TR.UTF-8");
-    for (const char* text : {"SESSION:x", "Session:x", "session:x"}) CHECK(IsolationKey::parse(text)->text() == "session:x");
+    for (const char* text : {"SESSION:x", "Session:x", "session:x"})
+        CHECK(IsolationKey::parse(text)->text() == "session:x");
     CHECK(IsolationKey::parse("uSeR:I")->text() == "user:I");
     (void)std::setlocale(LC_ALL, "C");
 }
@@ -32,8 +33,9 @@ TEST_CASE("global alone is a key") {
 
 TEST_CASE("bad keys are refused with the accepted form") {
     using namespace std::string_literals;
-    for (const auto& text : {""s, "agent"s, "agent:"s, "agent: \t"s, ":x"s, "job:x"s, "agents:x"s, " agent:x"s,
-                             "status"s, "session"s, "agent:a\0b"s, "agent:\0"s, "global:"s}) {
+    for (const auto& text :
+         {""s, "agent"s, "agent:"s, "agent: \t"s, ":x"s, "job:x"s, "agents:x"s, " agent:x"s,
+          "status"s, "session"s, "agent:a\0b"s, "agent:\0"s, "global:"s}) {
         const auto key = IsolationKey::parse(text);
         REQUIRE_FALSE(key);
         CHECK(key.error().fault == guard::Fault::usage);

@@ -22,7 +22,8 @@ TEST_CASE("the help fits a screen and names each setting") {
         start = end + 1;
     }
     CHECK(lines <= 42);
-    for (const auto& setting : cli::all_settings()) CHECK(help.find("--" + std::string(setting.name())) != help.npos);
+    for (const auto& setting : cli::all_settings())
+        CHECK(help.find("--" + std::string(setting.name())) != help.npos);
 }
 
 TEST_CASE("each setting has its names in all three places") {

@@ -14,11 +14,13 @@ TEST_CASE("error replies are told apart and named in plain words") {
     const auto fault = [](const char* reply) { return plain_words(reply).fault; };
     CHECK(fault("NOAUTH Authentication required.") == Fault::denied);
     CHECK(fault("WRONGPASS invalid username-password pair or user is disabled.") == Fault::denied);
-    CHECK(fault("NOPERM this user has no permissions to run the 'evalsha' command") == Fault::denied);
+    CHECK(fault("NOPERM this user has no permissions to run the 'evalsha' command") ==
+          Fault::denied);
     CHECK(fault("ERR AUTH <password> called without any password configured") == Fault::denied);
     CHECK(fault("ERR DB index is out of range") == Fault::configuration);
-    for (const char* reply : {"LOADING Redis is loading the dataset in memory", "READONLY You can't write", "OOM command",
-                              "BUSY Redis is busy", "MASTERDOWN Link with MASTER is down", "ERR something new"}) {
+    for (const char* reply : {"LOADING Redis is loading the dataset in memory",
+                              "READONLY You can't write", "OOM command", "BUSY Redis is busy",
+                              "MASTERDOWN Link with MASTER is down", "ERR something new"}) {
         CHECK(fault(reply) == Fault::unreachable);
         CHECK(plain_words(reply).text.find(reply) != std::string::npos);
         CHECK(plain_words(reply).text.size() > std::string(reply).size() + 10);

@@ -54,15 +54,37 @@ TEST_CASE("sockets") {
 }
 
 TEST_CASE("bad URLs are refused in one line, without their password") {
-    for (const char* text :
-         {"", "h", "://h", "redis:/h", "redis://", "redis:///1", "redis://h:0", "redis://h:65536", "redis://h:x",
-          "redis://h/x", "redis://h/-1", "redis://h/1/2", "redis://h?db=1", "redis://h#f", "redis://::1", "redis://[::1",
-          "redis://[::1]x", "redis://%zz@h", "redis://%4", "redis+unix://", "redis+unix:///", "redis+unix://h/s",
-          "redis+unix:///s?x=1", "redis+unix:///s?db=", "redis+unix:///%00", "redis://a%00b"})
+    for (const char* text : {"",
+                             "h",
+                             "://h",
+                             "redis:/h",
+                             "redis://",
+                             "redis:///1",
+                             "redis://h:0",
+                             "redis://h:65536",
+                             "redis://h:x",
+                             "redis://h/x",
+                             "redis://h/-1",
+                             "redis://h/1/2",
+                             "redis://h?db=1",
+                             "redis://h#f",
+                             "redis://::1",
+                             "redis://[::1",
+                             "redis://[::1]x",
+                             "redis://%zz@h",
+                             "redis://%4",
+                             "redis+unix://",
+                             "redis+unix:///",
+                             "redis+unix://h/s",
+                             "redis+unix:///s?x=1",
+                             "redis+unix:///s?db=",
+                             "redis+unix:///%00",
+                             "redis://a%00b"})
         CHECK_FALSE(endpoint(text));
     CHECK_FALSE(endpoint("redis+unix:///" + std::string(200, 'x')));
-    for (const std::string text : {"redis://u:secret@h:x", "redis://u:sec#ret@h", "x:secret@h", "redis://:secret@h/z",
-                             "redis://u:secret/more@h", "redis://u:s%zecret@h", "u:secret@h"}) {
+    for (const std::string text :
+         {"redis://u:secret@h:x", "redis://u:sec#ret@h", "x:secret@h", "redis://:secret@h/z",
+          "redis://u:secret/more@h", "redis://u:s%zecret@h", "u:secret@h"}) {
         const auto there = endpoint(text);
         CAPTURE(text);
         REQUIRE_FALSE(there);
@@ -80,5 +102,5 @@ TEST_CASE("a password is found wherever it stands") {
     CHECK(store::redacted("redis://h:6379/0") == "redis://h:6379/0");
     CHECK(store::redacted("redis://u@h:6379") == "redis://u@h:6379");
     CHECK(store::redacted("redis://u:p/w@h") == "redis://u:***@h");
-    CHECK(store::redacted("redis://h:1/x@y") .find("x@y") == std::string::npos);
+    CHECK(store::redacted("redis://h:1/x@y").find("x@y") == std::string::npos);
 }

@@ -118,9 +118,8 @@ Result<Done> Connection::log_in(const Endpoint& endpoint, Deadline until, Poller
         return Done{};
     };
     if (endpoint.password) {
-        const auto in = endpoint.user.empty()
-                            ? demand({"AUTH", *endpoint.password})
-                            : demand({"AUTH", endpoint.user, *endpoint.password});
+        const auto in = endpoint.user.empty() ? demand({"AUTH", *endpoint.password})
+                                              : demand({"AUTH", endpoint.user, *endpoint.password});
         if (!in) return in;
     }
     if (endpoint.database != 0) return demand({"SELECT", std::to_string(endpoint.database)});

@@ -35,8 +35,8 @@ Result<Endpoint> with_socket(const Url& url, Endpoint endpoint) {
     endpoint.unix_path = url.path;
     if (url.query.empty()) return endpoint;
     const bool named = url.query.starts_with("db=");
-    const auto db = named ? number(std::string_view(url.query).substr(3), 0, most_databases)
-                          : std::nullopt;
+    const auto db =
+        named ? number(std::string_view(url.query).substr(3), 0, most_databases) : std::nullopt;
     if (!db) return refuse("has a query that is not db=NUMBER");
     endpoint.database = *db;
     return endpoint;
@@ -64,8 +64,9 @@ Result<Endpoint> Endpoint::from(const Url& url, std::optional<std::string> passw
     endpoint.user = url.user.value_or("");
     endpoint.password = url.password ? url.password : std::move(password);
     if (!endpoint.user.empty() && !endpoint.password)
-        return refuse("names a user, but no password is given by it, --password-file or "
-                      "REDISCLI_AUTH");
+        return refuse(
+            "names a user, but no password is given by it, --password-file or "
+            "REDISCLI_AUTH");
     return url.scheme == "redis+unix" ? with_socket(url, std::move(endpoint))
                                       : with_host(url, std::move(endpoint));
 }

@@ -57,7 +57,8 @@ Error interrupted() {
 
 class RedisStore final : public Store {
 public:
-    RedisStore(Endpoint endpoint, const Access& access, guard::Claim claim, guard::Reporter reporter)
+    RedisStore(Endpoint endpoint, const Access& access, guard::Claim claim,
+               guard::Reporter reporter)
         : session_(std::move(endpoint)),
           connect_timeout_(access.connect_timeout),
           response_timeout_(access.response_timeout),
@@ -111,27 +112,30 @@ private:
     std::string fence_key_;
     guard::Reporter reporter_;
 
-    bool asked_ = false;         ///< an entry was asked for, and the slot may be ours
-    bool server_is_old_ = false; ///< the server is known to be older than the grace
-    std::string trouble_;        ///< what renewals fail with at present
+    bool asked_ = false;          ///< an entry was asked for, and the slot may be ours
+    bool server_is_old_ = false;  ///< the server is known to be older than the grace
+    std::string trouble_;         ///< what renewals fail with at present
 };
 
 Result<Lease> RedisStore::enter(const guard::Patience& patience, Poller& poller,
                                 const OnTaken& on_taken) {
     Contact contact{after(BootClock::now(), connect_timeout_)};
     for (;;) {
-        const Attempt tried = attempt(contact.answered ? after(BootClock::now(), response_timeout_)
-                                                       : std::min(contact.first_answer, patience.until),
-                                      poller);
+        const Attempt tried =
+            attempt(contact.answered ? after(BootClock::now(), response_timeout_)
+                                     : std::min(contact.first_answer, patience.until),
+                    poller);
         if (tried.outcome == Attempt::entered) return tried.lease;
         if (auto error = verdict(tried, patience, contact)) return *error;
         if (tried.outcome == Attempt::taken) on_taken(tried.holder);
 
         Deadline again = after(BootClock::now(), rest_after(tried, contact));
-        // Whoever comes too early at a young server might overlap with one that still holds a lease.
+        // Whoever comes too early at a young server might overlap with one that still holds a
+        // lease.
         if (tried.outcome != Attempt::young) again = std::min(again, patience.until);
         Wake wake = session_.idle(again, poller);
-        if (wake == Wake::ready) {  // cut off, perhaps by a restart or a failover: holders come first
+        if (wake ==
+            Wake::ready) {  // cut off, perhaps by a restart or a failover: holders come first
             server_is_old_ = false;
             wake = session_.idle(after(BootClock::now(), grace), poller);
         }
@@ -144,11 +148,11 @@ RedisStore::Attempt RedisStore::attempt(Deadline until, Poller& poller) {
         return {.outcome = Attempt::failed, .error = connected.error()};
     asked_ = true;
     const Deadline asked = BootClock::now();
-    const auto reply =
-        session_.evaluate(enter_script, 2,
-                          {claim_.key, fence_key_, claim_.token, milliseconds(claim_.ttl),
-                           milliseconds(fence_ttl), server_is_old_ ? "0" : std::to_string(grace.count())},
-                          until, poller);
+    const auto reply = session_.evaluate(
+        enter_script, 2,
+        {claim_.key, fence_key_, claim_.token, milliseconds(claim_.ttl), milliseconds(fence_ttl),
+         server_is_old_ ? "0" : std::to_string(grace.count())},
+        until, poller);
     if (!reply) return {.outcome = Attempt::failed, .error = reply.error(), .passing = true};
     Attempt tried = read_answer(**reply, asked);
     asked_ = tried.outcome == Attempt::entered || tried.outcome == Attempt::failed;
@@ -168,8 +172,9 @@ RedisStore::Attempt RedisStore::read_answer(const redisReply& reply, Deadline as
     std::uint64_t fence = 0;
     const auto [end, error] = std::from_chars(detail.data(), detail.data() + detail.size(), fence);
     if (word != "entered" || error != std::errc{})
-        return {.outcome = Attempt::failed,
-                .error = session_.named({Fault::internal, "its answer to an entry makes no sense"})};
+        return {
+            .outcome = Attempt::failed,
+            .error = session_.named({Fault::internal, "its answer to an entry makes no sense"})};
     return {.outcome = Attempt::entered, .lease = {guard::lease_end(asked, claim_.ttl), fence}};
 }
 
@@ -181,9 +186,9 @@ std::optional<Error> RedisStore::verdict(const Attempt& tried, const guard::Pati
     if (tried.outcome == Attempt::taken && wait_is_over) return Error{Fault::taken, tried.holder};
     if (tried.outcome != Attempt::failed) return std::nullopt;
     // A store that is down from the start is told soon; one that goes down later may come back.
-    const bool may_pass = tried.error.fault == Fault::unreachable &&
-                          (contact.answered ||
-                           (tried.passing && after(now, longest_pause) < contact.first_answer));
+    const bool may_pass =
+        tried.error.fault == Fault::unreachable &&
+        (contact.answered || (tried.passing && after(now, longest_pause) < contact.first_answer));
     if (!may_pass || wait_is_over) return tried.error;
     return std::nullopt;
 }
@@ -191,7 +196,8 @@ std::optional<Error> RedisStore::verdict(const Attempt& tried, const guard::Pati
 /// How long to wait before the next try.
 Duration RedisStore::rest_after(const Attempt& tried, Contact& contact) {
     if (tried.outcome == Attempt::failed) {
-        if (!contact.in_trouble) tell(Level::notice, "store-trouble", tried.error.text + "; trying again");
+        if (!contact.in_trouble)
+            tell(Level::notice, "store-trouble", tried.error.text + "; trying again");
         contact.in_trouble = true;
         session_.drop();
         // Who was connected cannot tell a cut from a restart: holders come first.
@@ -220,7 +226,7 @@ Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
         if (wake == Wake::interrupted) return {};
         if (BootClock::now() >= deadline)
             return {true, claim_.renew ? "it could not be renewed in time" : "its time is over"};
-        if (!claim_.renew) continue;  // the connection is of no use until the release
+        if (!claim_.renew) continue;     // the connection is of no use until the release
         switch (renew(deadline, run)) {  // also at once when the server has cut us off
             case Renewal::done:
                 next = after(BootClock::now(), beat);
@@ -278,8 +284,8 @@ RedisStore::Renewal RedisStore::renewal_failed(const Error& error) {
 
 Result<std::string> RedisStore::ask_renewal(bool restore, Deadline until, Poller& poller) {
     auto reply = session_.evaluate(
-        renew_script, 1,
-        {claim_.key, claim_.token, milliseconds(claim_.ttl), restore ? "1" : "0"}, until, poller);
+        renew_script, 1, {claim_.key, claim_.token, milliseconds(claim_.ttl), restore ? "1" : "0"},
+        until, poller);
     if (!reply) return reply.error();
     if ((*reply)->type == REDIS_REPLY_ERROR) return session_.named(plain_words(text_of(**reply)));
     return std::string(text_of(**reply));
@@ -314,13 +320,14 @@ Result<std::unique_ptr<Store>> open(const Url& url, const Access& access, guard:
 
 std::string fence_key(const std::string& key) {
     // A hash tag is what stands between the first '{' and the next '}', if it is not empty: the
-    // cluster specification. Where the key has one, the fence starts with the same. So a fence always
-    // starts with '{', and no slot of a sane prefix can have its name. A key with a '}' and no tag
-    // cannot be wrapped: its fence is in another hash slot, which matters in a cluster only.
+    // cluster specification. Where the key has one, the fence starts with the same. So a fence
+    // always starts with '{', and no slot of a sane prefix can have its name. A key with a '}' and
+    // no tag cannot be wrapped: its fence is in another hash slot, which matters in a cluster only.
     const auto open = key.find('{');
     const auto close = open == key.npos ? key.npos : key.find('}', open + 1);
     const bool tagged = close != key.npos && close > open + 1;
-    return tagged ? key.substr(open, close + 1 - open) + ":" + key + ":fence" : "{" + key + "}:fence";
+    return tagged ? key.substr(open, close + 1 - open) + ":" + key + ":fence"
+                  : "{" + key + "}:fence";
 }
 
 }  // namespace store::redis

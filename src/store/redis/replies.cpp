@@ -15,7 +15,8 @@ struct Meaning {
     bool passing = false;  ///< ends by itself within seconds
 };
 
-/// First match counts. The server's error codes are those of its src/server.c and the command pages.
+/// First match counts. The server's error codes are those of its src/server.c and the command
+/// pages.
 constexpr std::array meanings{
     Meaning{"NOAUTH", Fault::denied,
             "the server wants a login: put user and password into the URL (by environment or "
@@ -27,7 +28,8 @@ constexpr std::array meanings{
     Meaning{"ERR Client sent AUTH", Fault::denied,
             "a password was given, but the server has none configured: leave it out"},
     Meaning{"NOPERM", Fault::denied, "the user lacks a right on this server"},
-    Meaning{"ERR The user executing the script", Fault::denied, "the user lacks a right on this server"},
+    Meaning{"ERR The user executing the script", Fault::denied,
+            "the user lacks a right on this server"},
     Meaning{"DENIED", Fault::denied,
             "the server runs in protected mode and takes local clients only: give it a password"},
     Meaning{"ERR DB index", Fault::configuration, "the server has no such database number"},
@@ -35,8 +37,8 @@ constexpr std::array meanings{
     Meaning{"LOADING", Fault::unreachable, "the server is still loading its data", true},
     Meaning{"BUSY", Fault::unreachable,
             "the server is busy with a script that does not end: see SCRIPT KILL", true},
-    Meaning{"MASTERDOWN", Fault::unreachable,
-            "the server is a replica that has lost its primary", true},
+    Meaning{"MASTERDOWN", Fault::unreachable, "the server is a replica that has lost its primary",
+            true},
     Meaning{"CLUSTERDOWN", Fault::unreachable, "the cluster is down", true},
     Meaning{"TRYAGAIN", Fault::unreachable, "the cluster is moving the key", true},
     Meaning{"NOREPLICAS", Fault::unreachable,

@@ -19,9 +19,9 @@ using Reply = std::unique_ptr<redisReply, FreeReply>;
 [[nodiscard]] std::string_view text_of(const redisReply& reply) noexcept;
 [[nodiscard]] std::string_view text_at(const redisReply& reply, std::size_t index) noexcept;
 
-/// A server's error reply in plain words. Its first word tells the kind (NOAUTH, NOPERM, LOADING …):
-/// the fault is `denied` for logins and rights, `configuration` for a database that is not there,
-/// else `unreachable`: the server cannot serve now.
+/// A server's error reply in plain words. Its first word tells the kind (NOAUTH, NOPERM, LOADING
+/// …): the fault is `denied` for logins and rights, `configuration` for a database that is not
+/// there, else `unreachable`: the server cannot serve now.
 [[nodiscard]] guard::Error plain_words(std::string_view error_reply);
 
 /// Whether the condition behind an error reply passes by itself, so that trying again soon helps.

@@ -72,8 +72,8 @@ Result<std::vector<SocketAddress>> resolve(const std::string& host, const std::s
     try {
         run_in_thread(job);
     } catch (const std::system_error& error) {
-        return Error{Fault::system, std::string("cannot start a thread for a name look-up: ") +
-                                        error.what()};
+        return Error{Fault::system,
+                     std::string("cannot start a thread for a name look-up: ") + error.what()};
     }
     switch (poller.wait(job->done.get(), POLLIN, until)) {
         case guard::Wake::interrupted:

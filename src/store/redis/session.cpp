@@ -35,7 +35,8 @@ Result<Reply> Session::evaluate(const Script& script, std::size_t key_count,
     command.insert(command.end(), words);
     auto reply = connection_->request(command, until, poller);
     if (!reply) return named(reply.error());
-    if ((*reply)->type != REDIS_REPLY_ERROR || !text_of(**reply).starts_with("NOSCRIPT")) return reply;
+    if ((*reply)->type != REDIS_REPLY_ERROR || !text_of(**reply).starts_with("NOSCRIPT"))
+        return reply;
     command[0] = "EVAL";
     command[1] = script.text;
     reply = connection_->request(command, until, poller);

@@ -19,8 +19,8 @@ public:
     /// Connects where that is not done yet.
     guard::Result<guard::Done> connect(guard::Deadline until, guard::Poller& poller);
 
-    /// Runs a script on a server that is connected: EVALSHA, and EVAL where the server does not know
-    /// it yet. `words` are the keys, then the arguments. The reply may be an error reply.
+    /// Runs a script on a server that is connected: EVALSHA, and EVAL where the server does not
+    /// know it yet. `words` are the keys, then the arguments. The reply may be an error reply.
     guard::Result<Reply> evaluate(const Script& script, std::size_t key_count,
                                   std::initializer_list<std::string_view> words,
                                   guard::Deadline until, guard::Poller& poller);

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "guard/lease.hpp"
+#include "guard/report.hpp"
+#include "guard/result.hpp"
+
+namespace cli {
+
+// What is told about a run, in one place: the wording and the facts that go with it.
+
+[[nodiscard]] guard::Report password_in_argv();
+[[nodiscard]] guard::Report passing_through();
+[[nodiscard]] guard::Report entered(const guard::Lease& lease, guard::Duration waited);
+[[nodiscard]] guard::Report interrupted_by(int signal);
+[[nodiscard]] guard::Report keeper_killed();
+[[nodiscard]] guard::Report lost(const guard::Holding& holding, bool ends_command);
+[[nodiscard]] guard::Report ttl_too_short(guard::Duration held, guard::Duration ttl);
+[[nodiscard]] guard::Report left_to_lapse(guard::Duration ttl);
+[[nodiscard]] guard::Report released(guard::Duration held);
+[[nodiscard]] guard::Report release_failed(const guard::Error& error, guard::Duration ttl);
+[[nodiscard]] guard::Report cannot_run(const std::string& command, int error);
+[[nodiscard]] guard::Report cannot_start(const std::string& why);
+[[nodiscard]] guard::Report over_before_start();
+
+/// The error for a slot that `holder` (a token) holds; `waited` is zero where nobody waited.
+[[nodiscard]] guard::Error slot_taken(const std::string& holder, guard::Duration waited);
+
+}  // namespace cli

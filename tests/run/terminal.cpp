@@ -458,6 +458,29 @@ TEST_CASE("Ctrl-Z stops the job, fg continues it, and it ends as it would withou
     CHECK_FALSE(held("agent:job"));
 }
 
+TEST_CASE("Ctrl-Z while the program is still looked for stops the job all the same") {
+    if (!have_bash()) return;
+    Desk desk;
+    Shell shell(desk);
+    // A PATH as long as the kernel takes: the search goes on for a tenth of a second and more.
+    std::string path;
+    while (path.size() < 129000) path += "/-:";
+    write_file(desk / "search", "PATH=" + path + "$PATH exec " + support::program_path() +
+                                    " agent:search -- sh plain\n");
+    shell.type("sh search");
+    REQUIRE(eventually([&] { return held("agent:search"); }));
+    shell.pty().type(ctrl_z);
+    CHECK(shell.prompted());
+    CHECK(shell.status() > 128);  // STOP, or TSTP where it came just before the start
+    CHECK(held("agent:search"));
+    shell.type("fg");
+    (void)desk.command();
+    desk.end();
+    CHECK(shell.prompted());
+    CHECK(shell.status() == 7);
+    CHECK_FALSE(held("agent:search"));
+}
+
 TEST_CASE("a continued job sees CONT once") {
     if (!have_bash()) return;
     for (const std::string how : {"fg", "bg"}) {

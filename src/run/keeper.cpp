@@ -58,7 +58,8 @@ void Keeper::flush() {
 }
 
 Wake Keeper::wait(int fd, short events, Deadline until) {
-    for (Deadline next = backstop_; !end_; next = act(BootClock::now())) {
+    for (Deadline next = ending_ ? BootClock::now() : backstop_; !end_;
+         next = act(BootClock::now())) {
         std::array<pollfd, 4> fds{{{fd, events, 0},
                                    {signals_.fd(), POLLIN, 0},
                                    {ending_ ? -1 : warden_.channel.fd(), POLLIN, 0},
@@ -203,7 +204,7 @@ void Keeper::stop() {
     if (end_ || ending_) return;
     const Deadline kill_at = BootClock::now() + grace_;
     tell_warden({Message::stop, kill_at.time_since_epoch().count()});
-    backstop_ = kill_at + margin_;
+    backstop_ = std::min(backstop_, kill_at + margin_);
 }
 
 RunEnd Keeper::finish() {

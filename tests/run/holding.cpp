@@ -1,6 +1,7 @@
 // What happens to the command tree and to the slot when a part of the machinery dies or stops.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -25,7 +26,8 @@ const std::string tree_script =
 struct Tree {
     Tree(RedisServer& redis, std::vector<std::string> options, const std::string& slot,
          const std::string& script = tree_script)
-        : mark("TREE_MARK=" + slot), keeper(start(redis, std::move(options), slot, script)) {
+        : mark("TREE_MARK=" + std::to_string(getpid()) + "-" + slot),
+          keeper(start(redis, std::move(options), slot, script)) {
         REQUIRE(eventually([&] { return keeper.out().find("ready") != std::string::npos; }));
         const auto below = children_of(keeper.pid());
         REQUIRE(below.size() == 1);

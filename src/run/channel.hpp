@@ -25,6 +25,7 @@ struct Message {
         started,   ///< number: the command's pid
         ending,    ///< the warden ends the tree because the lease runs out
         killing,   ///< the tree is being killed by KILL
+        survivor,  ///< number: the pid of a process that KILL does not end
         ended,     ///< number: the wait status; the tree is gone as far as it has to be
         no_exec,   ///< number: errno of the exec that failed
         no_start,  ///< bytes: why; nothing has run

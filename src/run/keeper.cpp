@@ -176,6 +176,16 @@ void Keeper::serve_channel() {
             break;
         case Message::killing:
             warden_killed_tree_ = true;
+            backstop_ = guard::never;  // it acts; nobody could do more
+            break;
+        case Message::survivor:
+            reporter_(
+                {Level::error,
+                 "not-killed",
+                 "process " + std::to_string(number) +
+                     " cannot be killed (another user's, or stuck in the kernel): the slot stays "
+                     "closed while it lives and the lease can be renewed",
+                 {{"pid", message->number}}});
             break;
         case Message::ended:
             end_ = RunEnd{RunEnd::ended, number};

@@ -26,6 +26,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Between two looks at a tree that is being killed. The longest is reached after a second and a
+/// half.
+constexpr guard::Duration first_pause = 10ms;
+constexpr guard::Duration longest_pause = 1s;
+
 /// One line of /proc/PID/status, as proc(5) describes it. /proc may belong to an outer PID
 /// namespace
 /// (`unshare --pid` without --mount-proc); NSpid gives the pid in each namespace from there
@@ -182,7 +187,7 @@ bool is_stopped(pid_t pid) {
 }
 
 TreeEnd::TreeEnd(guard::Deadline kill_at, std::vector<pid_t> spared)
-    : kill_at_(kill_at), spared_(std::move(spared)) {
+    : kill_at_(kill_at), spared_(std::move(spared)), pause_(first_pause) {
     for (const pid_t pid : tree()) {
         kill(pid, SIGTERM);
         kill(pid, SIGCONT);  // a stopped process takes its TERM only when it is continued
@@ -197,8 +202,12 @@ guard::Deadline TreeEnd::step() {
     const auto now = guard::BootClock::now();
     if (now < kill_at_) return kill_at_;
     killed_ = true;
-    for (const pid_t pid : tree()) kill(pid, SIGKILL);
-    return now + 20ms;  // who was forked while we looked is met at the next look
+    const auto left = tree();
+    for (const pid_t pid : left) kill(pid, SIGKILL);
+    // Who was forked while we looked is met at the next look.
+    pause_ = std::min(2 * pause_, longest_pause);
+    if (pause_ == longest_pause && !left.empty()) survivor_ = left.front();
+    return now + pause_;
 }
 
 std::vector<pid_t> TreeEnd::tree() const {

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <vector>
 
 #include "guard/clock.hpp"
@@ -49,6 +50,9 @@ public:
     /// Does what is due and tells when it wants to be called again.
     guard::Deadline step();
 
+    /// One that still lives long after the first KILL: another user's, or stuck in the kernel.
+    [[nodiscard]] std::optional<pid_t> survivor() const noexcept { return survivor_; }
+
     /// Whether KILL had to be used.
     [[nodiscard]] bool killed() const noexcept { return killed_; }
 
@@ -57,6 +61,8 @@ private:
 
     guard::Deadline kill_at_;
     std::vector<pid_t> spared_;
+    guard::Duration pause_;  ///< until the next look, ever longer
+    std::optional<pid_t> survivor_;
     bool killed_ = false;
 };
 

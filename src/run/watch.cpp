@@ -79,6 +79,10 @@ Deadline Watch::act(Deadline now) {
         told_killing_ = true;
         channel_.offer({Message::killing});
     }
+    if (ending_->survivor() && !told_survivor_) {
+        told_survivor_ = true;
+        channel_.offer({Message::survivor, *ending_->survivor()});
+    }
     return next;
 }
 

@@ -53,6 +53,7 @@ private:
     std::optional<int> status_;      ///< the command's, once it has ended
     std::optional<TreeEnd> ending_;  ///< set from the first TERM on
     bool told_killing_ = false;
+    bool told_survivor_ = false;
     std::optional<guard::Deadline> asked_to_end_;  ///< when a signal that ends runs came last
     bool ended_as_asked_ = false;                  ///< the command's end has to do with that
     bool stopped_ = false;                         ///< the command is stopped

@@ -259,6 +259,28 @@ TEST_CASE("after a signal that ends the run nothing of the tree is left when the
     }
 }
 
+TEST_CASE("a process that cannot be killed is told of, and outlived by the keeper") {
+    if (geteuid() != 0) {
+        MESSAGE("skipped: needs root to make a process that the keeper may not signal");
+        return;
+    }
+    auto& redis = shared_redis();
+    const auto key = key_of("agent:other-user");
+    // The keeper without CAP_KILL, the command another user's.
+    auto environment = clean_environment(redis.unix_url());
+    Process run({"setpriv", "--bounding-set=-kill", program_path(), "--lease-ttl", "1s",
+                 "--kill-after", "100ms", "agent:other-user", "--", "setpriv", "--reuid", "65534",
+                 "--clear-groups", "sh", "-c", "trap '' TERM; echo ready; sleep 5"},
+                {.environment = environment});
+    REQUIRE(eventually([&] { return run.out() == "ready\n"; }));
+    redis.command({"SET", key, "foreign", "PX", "60000"});
+    CHECK(eventually([&] { return run.err().find("cannot be killed") != std::string::npos; }));
+    CHECK(run.err().find("does not act") == std::string::npos);
+    CHECK(run.wait() == 79);
+    CHECK(redis.command({"GET", key}) == "foreign");
+    redis.command({"DEL", key});
+}
+
 TEST_CASE("a fork storm is ended with the rest") {
     auto& redis = shared_redis();
     Tree tree(redis, {"--kill-after", "100ms"}, "fork-storm",

@@ -80,7 +80,8 @@ private:
         Lease lease{};
         std::string holder;
         Error error{Fault::internal, ""};
-        bool passing = false;  ///< failed, but a later try may do better
+        bool passing = false;    ///< failed, but a later try may do better
+        bool by_server = false;  ///< failed, and it was the server that said so
     };
     /// What a waiter knows about the server.
     struct Contact {
@@ -88,6 +89,7 @@ private:
         bool answered = false;
         bool in_trouble = false;
         Backoff backoff = {};
+        std::optional<Error> complaint = {};  ///< the last error that the server itself gave
     };
     enum class Renewal { done, foreign, failed };
 
@@ -126,6 +128,7 @@ Result<Lease> RedisStore::enter(const guard::Patience& patience, Poller& poller,
                                      : std::min(contact.first_answer, patience.until),
                     poller);
         if (tried.outcome == Attempt::entered) return tried.lease;
+        if (tried.by_server) contact.complaint = tried.error;
         if (auto error = verdict(tried, patience, contact)) return *error;
         if (tried.outcome == Attempt::taken) on_taken(tried.holder);
 
@@ -164,7 +167,8 @@ RedisStore::Attempt RedisStore::read_answer(const redisReply& reply, Deadline as
     if (reply.type == REDIS_REPLY_ERROR)
         return {.outcome = Attempt::failed,
                 .error = session_.named(plain_words(text_of(reply))),
-                .passing = passes_by_itself(text_of(reply))};
+                .passing = passes_by_itself(text_of(reply)),
+                .by_server = true};
     const auto word = text_at(reply, 0);
     const auto detail = text_at(reply, 1);
     if (word == "taken") return {.outcome = Attempt::taken, .holder = std::string(detail)};
@@ -189,8 +193,10 @@ std::optional<Error> RedisStore::verdict(const Attempt& tried, const guard::Pati
     const bool may_pass =
         tried.error.fault == Fault::unreachable &&
         (contact.answered || (tried.passing && after(now, longest_pause) < contact.first_answer));
-    if (!may_pass || wait_is_over) return tried.error;
-    return std::nullopt;
+    if (may_pass && !wait_is_over) return std::nullopt;
+    // What a server has said tells more than that it was too slow to say it again.
+    const bool silent = tried.error.fault == Fault::unreachable && !contact.answered;
+    return silent ? contact.complaint.value_or(tried.error) : tried.error;
 }
 
 /// How long to wait before the next try.

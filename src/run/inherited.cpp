@@ -17,15 +17,16 @@ bool is_ours(int fd) noexcept {
     return flags < 0 || (flags & FD_CLOEXEC) != 0;
 }
 
-/// Calls `visit` for each open descriptor above standard error.
+/// Calls `visit` for each open descriptor above standard error. False where /proc cannot be read.
 template <class Visit>
-void for_each_open(Visit visit) {
+bool for_each_open(Visit visit) {
     const std::unique_ptr<DIR, int (*)(DIR*)> open_now(opendir("/proc/self/fd"), closedir);
-    if (!open_now) return;
+    if (!open_now) return false;
     while (const dirent* entry = readdir(open_now.get())) {
         const int fd = std::atoi(entry->d_name);
         if (fd > STDERR_FILENO && fd != dirfd(open_now.get())) visit(fd);
     }
+    return true;
 }
 
 }  // namespace
@@ -35,13 +36,13 @@ void close_inherited() noexcept {
         for (const int standard : {STDIN_FILENO, STDOUT_FILENO})
             if (!is_ours(standard)) dup2(null.get(), standard);
     }
-    for_each_open([](int fd) {
+    (void)for_each_open([](int fd) {
         if (!is_ours(fd)) close(fd);
     });
 }
 
-void close_own(int kept) noexcept {
-    for_each_open([kept](int fd) {
+bool close_own(int kept) noexcept {
+    return for_each_open([kept](int fd) {
         if (fd != kept && is_ours(fd)) close(fd);
     });
 }

@@ -10,6 +10,7 @@ void close_inherited() noexcept;
 
 /// The other way round, in a new warden: closes what is our own, but `kept`. A connection to the
 /// store must not outlive the keeper in a copy.
-void close_own(int kept) noexcept;
+/// False where /proc cannot be read.
+[[nodiscard]] bool close_own(int kept) noexcept;
 
 }  // namespace run

@@ -144,10 +144,6 @@ bool has_children() noexcept {
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-bool can_see_tree() {
-    return read_status("self").has_value();
-}
-
 std::vector<pid_t> descendants() {
     constexpr int no_limit = 1 << 20;
     return our_pids_below(no_limit);

@@ -17,8 +17,7 @@ void become_subreaper(bool on = true) noexcept;
 /// Whether this process has children, dead or alive.
 [[nodiscard]] bool has_children() noexcept;
 
-/// Whether /proc can be read, which the functions below need.
-[[nodiscard]] bool can_see_tree();
+// The functions below need /proc; a run does not start without it.
 
 /// All live descendants of this process, by the parent links in /proc, as pids of our own PID
 /// namespace. A look at a moving thing: who forks meanwhile may be missed, so look again until

@@ -32,8 +32,7 @@ void stand_guard(Channel& channel, const OriginalSignals& original, pid_t keeper
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, nullptr);
     become_subreaper();
-    close_own(channel.fd());
-    const bool sees_tree = can_see_tree();
+    const bool sees_proc = close_own(channel.fd());
     const NewGroup group;  // made now, while there is time
 
     const auto first = channel.receive();
@@ -44,7 +43,7 @@ void stand_guard(Channel& channel, const OriginalSignals& original, pid_t keeper
         return;
     }
     auto command =
-        sees_tree ? start(order, group.id(), original) : guard::Result<Command>(no_proc());
+        sees_proc ? start(order, group.id(), original) : guard::Result<Command>(no_proc());
     if (!command) {
         channel.send({Message::no_start, 0, command.error().text});
         return;

@@ -31,6 +31,8 @@ void stand_guard(Channel& channel, const OriginalSignals& original, pid_t keeper
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, nullptr);
+    // Should the keeper die while this process is stopped, it has to wake up to end the tree.
+    prctl(PR_SET_PDEATHSIG, SIGCONT, 0L, 0L, 0L);
     become_subreaper();
     const bool sees_proc = close_own(channel.fd());
     const NewGroup group;  // made now, while there is time

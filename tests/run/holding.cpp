@@ -135,6 +135,10 @@ TEST_CASE("the warden stopped: the lease is kept, and the end is not missed") {
         CHECK(redis.command({"GET", key_of("agent:warden-stopped")}) == "foreign");
         redis.command({"DEL", key_of("agent:warden-stopped")});
     }
+    SUBCASE("the keeper killed meanwhile: it wakes up and ends the tree") {
+        tree.keeper.signal(SIGKILL);
+        CHECK(tree.gone());
+    }
     SUBCASE("continued: it finds the deadlines that moved meanwhile") {
         const auto key = key_of("agent:warden-stopped");
         REQUIRE(eventually([&] { return state_of(tree.warden) == 'T'; }));

@@ -104,6 +104,7 @@ public:
               launch())) {
         REQUIRE(eventually([&] { return run_.out().find('\n') != std::string::npos; }));
         command_ = support::pids_in(run_.out()).front();
+        REQUIRE(support::rests_in_read(command_));
     }
 
     [[nodiscard]] const Process& keeper() const { return run_; }
@@ -115,9 +116,11 @@ public:
     void send(int signal) const {
         run_.signal(signal);
         REQUIRE(eventually([&] { return got(signal) > 0; }));
+        REQUIRE(support::rests_in_read(command_));
         const int marker = signal == SIGUSR1 ? SIGUSR2 : SIGUSR1;
         run_.signal(marker);
         REQUIRE(eventually([&] { return got(marker) > 0; }));
+        REQUIRE(support::rests_in_read(command_));
     }
     int end() {
         gate_.open();

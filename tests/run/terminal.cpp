@@ -104,7 +104,9 @@ public:
     /// The pid that the script wrote.
     [[nodiscard]] pid_t command() const {
         REQUIRE(eventually([&] { return read_file(dir_ / "pid").ends_with('\n'); }));
-        return support::pids_in(read_file(dir_ / "pid")).front();
+        const pid_t pid = support::pids_in(read_file(dir_ / "pid")).front();
+        REQUIRE(support::rests_in_read(pid));
+        return pid;
     }
 
 private:
@@ -129,6 +131,7 @@ Launch at(const Pty& pty, const Desk& desk) {
 /// Makes sure that what was sent to the keeper before has come to the command, by a signal after
 /// it.
 void fence(const Desk& desk, pid_t keeper) {
+    REQUIRE(support::rests_in_read(desk.command()));
     kill(keeper, SIGUSR2);
     REQUIRE(desk.logged("got USR2."));
 }

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +136,13 @@ std::vector<pid_t> processes_with(const std::string& variable) {
         if (environment.find('\0' + variable + '\0') != environment.npos) found.push_back(pid);
     }
     return found;
+}
+
+bool rests_in_read(pid_t pid) {
+    const std::string reading = std::to_string(SYS_read) + " ";
+    return eventually([&] {
+        return read_file("/proc/" + std::to_string(pid) + "/syscall").starts_with(reading);
+    });
 }
 
 std::vector<pid_t> children_of(pid_t pid) {

@@ -65,4 +65,8 @@ private:
 /// The state letter of /proc/PID/stat, such as 'T' for stopped; 0 where there is no such process.
 [[nodiscard]] char state_of(pid_t pid);
 
+/// Whether the process comes to rest in read(2). A shell runs no trap for a signal that comes just
+/// before its read blocks, so a test that sends one waits for this first.
+[[nodiscard]] bool rests_in_read(pid_t pid);
+
 }  // namespace support

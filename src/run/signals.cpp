@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 
 namespace run {
@@ -48,10 +47,6 @@ void OriginalSignals::restore() const noexcept {
 
 bool OriginalSignals::heeded(int signal) const noexcept {
     return sigismember(&ignored_, signal) == 0 && sigismember(&mask_, signal) == 0;
-}
-
-bool is_passed_on(int signal) noexcept {
-    return std::ranges::find(passed_on, signal) != passed_on.end();
 }
 
 bool asks_to_end(int signal) noexcept {

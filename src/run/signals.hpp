@@ -29,10 +29,7 @@ private:
     sigset_t ignored_{};
 };
 
-/// The signals that are passed on to the command (DESIGN section 5).
-[[nodiscard]] bool is_passed_on(int signal) noexcept;
-
-/// Those of them that ask a run to end; they also end a wait for the slot.
+/// Of the signals that are passed on to the command (DESIGN section 5), those that ask a run to end.
 [[nodiscard]] bool asks_to_end(int signal) noexcept;
 
 /// Reads blocked signals as they come: signalfd(2).

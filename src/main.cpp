@@ -36,11 +36,6 @@ Duration kill_margin(Duration ttl) {
     return std::clamp<Duration>(ttl / 10, 100ms, 1s);
 }
 
-/// The command's time between TERM and KILL; a short lease must leave time to renew before it.
-Duration grace(const cli::Settings& settings) {
-    return std::min(settings.kill_after, settings.lease_ttl / 3);
-}
-
 guard::Claim make_claim(const cli::Invocation& invocation) {
     const auto& settings = invocation.settings;
     const std::string& program = invocation.command.front();
@@ -59,10 +54,11 @@ guard::Result<std::unique_ptr<store::Store>> open_store(const cli::Invocation& i
     auto opened = store::open({settings.store, std::move(*password), settings.connect_timeout,
                                settings.response_timeout, settings.retry_interval},
                               claim, [&](const guard::Report& report) { messages(report); });
-    if (!opened)
-        return guard::Error{opened.error().fault,
-                            invocation.store_origin + ": " + opened.error().text};
-    return opened;
+    if (opened) return opened;
+    const auto place = invocation.places.find("store");
+    return guard::Error{opened.error().fault,
+                        (place == invocation.places.end() ? "--store" : place->second) + ": " +
+                            opened.error().text};
 }
 
 /// One run, from a parsed command line to the exit status.
@@ -82,6 +78,7 @@ public:
         auto opened = open_store(invocation_, claim_, messages_);
         if (!opened) return fail(opened.error());
         store_ = std::move(*opened);
+        if (!store_->leases_lapse()) tell_without_effect();
         if (nested()) return pass_through();
 
         const auto lease = enter();
@@ -99,6 +96,12 @@ private:
 
     void dismiss_warden() {
         if (warden_ && *warden_) (*warden_)->dismiss();
+    }
+
+    void tell_without_effect() {
+        for (const char* name : {"lease-ttl", "no-renew"})
+            if (const auto place = invocation_.places.find(name); place != invocation_.places.end())
+                messages_(cli::without_effect(place->second));
     }
 
     int fail(const guard::Error& error) {
@@ -142,12 +145,15 @@ private:
             patience.until = guard::after(BootClock::now(), *settings_.wait);
         cli::WaitingLines lines{messages_};
         auto lease = store_->enter(patience, entering_,
-                                   [&](const std::string& holder) { lines.taken(holder); });
+                                   [&](const std::string& holder) { return lines.taken(holder); });
         if (lease)
             messages_(cli::entered(*lease, lines.waited()));
         else if (lease.error().fault == guard::Fault::taken)
             return cli::slot_taken(lease.error().text,
                                    patience.once ? Duration::zero() : lines.waited());
+        else if (lease.error().fault == guard::Fault::unreachable &&
+                 !invocation_.places.contains("store"))
+            return cli::no_default_store(lease.error());
         return lease;
     }
 
@@ -163,6 +169,12 @@ private:
         return cli::by_signal + *signal;
     }
 
+    /// The command's time between TERM and KILL; a short lease must leave time to renew before it.
+    Duration grace() const {
+        return store_->leases_lapse() ? std::min(settings_.kill_after, settings_.lease_ttl / 3)
+                                      : settings_.kill_after;
+    }
+
     run::Order make_order(const guard::Lease& lease, bool has_terminal) const {
         const bool ends_when_lost = settings_.on_lost == cli::OnLost::term;
         return {
@@ -174,7 +186,7 @@ private:
             messages_.line(cli::keeper_killed()) + "\n",
             ends_when_lost ? lease.deadline : guard::never,
             kill_margin(settings_.lease_ttl),
-            grace(settings_),
+            grace(),
             !has_terminal,
             settings_.wait_descendants};
     }
@@ -185,7 +197,7 @@ private:
                            [this](const guard::Report& report) { messages_(report); }};
         messages_.may_wait(false);
         const auto started = BootClock::now();
-        keeper.start(make_order(lease, terminal.has_value()));
+        keeper.start(make_order(lease, terminal.has_value()), store_->anchor());
 
         const auto holding = store_->hold(lease, keeper);
         const bool end_it = holding.lost && settings_.on_lost == cli::OnLost::term;
@@ -202,11 +214,16 @@ private:
     }
 
     void give_back(bool lost, const run::Keeper& keeper, Duration held) {
+        const bool lapses = store_->leases_lapse();
         const bool too_short = keeper.ran_out() || held > settings_.lease_ttl * 8 / 10;
-        if (!settings_.renew && too_short) messages_(cli::ttl_too_short(held, settings_.lease_ttl));
+        if (lapses && !settings_.renew && too_short)
+            messages_(cli::ttl_too_short(held, settings_.lease_ttl));
         if (lost) return;
-        // After a KILL nobody knows what goes on elsewhere, say in a container.
-        if (keeper.killed()) return messages_(cli::left_to_lapse(settings_.lease_ttl));
+        if (keeper.killed()) {
+            // Nobody knows what goes on elsewhere, say in a container.
+            messages_(lapses ? cli::left_to_lapse(settings_.lease_ttl) : cli::freed_after_kill());
+            if (lapses) return;
+        }
         run::Undisturbed undisturbed;
         const Duration patience = keeper.ran_out() ? withdrawal : settings_.response_timeout;
         const auto done = store_->release(guard::after(BootClock::now(), patience), undisturbed);

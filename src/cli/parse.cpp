@@ -269,9 +269,10 @@ Result<std::vector<std::string>> command_of(const CommandLine& line) {
                                     line.shell_command};
 }
 
-std::string store_origin(const Origins& origins) {
-    const auto found = origins.find("store");
-    return found == origins.end() ? "--store" : found->second.place;
+std::map<std::string_view, std::string> places_of(const Origins& origins) {
+    std::map<std::string_view, std::string> places;
+    for (const auto& [name, origin] : origins) places.emplace(name, origin.place);
+    return places;
 }
 
 }  // namespace
@@ -296,7 +297,7 @@ Result<Parsed> parse(int argc, char** argv) {
     auto command = command_of(*line);
     if (!command) return command.error();
     return Parsed{Invocation{std::move(*settings), std::move(*key), std::move(*command),
-                             store_origin(*origins), wiped}};
+                             places_of(*origins), wiped}};
 }
 
 }  // namespace cli

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -15,7 +17,8 @@ struct Invocation {
     Settings settings;
     guard::IsolationKey key;
     std::vector<std::string> command;  ///< as it goes to exec; for -c the shell and its string
-    std::string store_origin;          ///< where the store's URL came from, for messages
+    /// Where each setting that is not left at its default comes from, for messages, by name.
+    std::map<std::string_view, std::string> places;
     bool password_was_in_argv = false;
 };
 

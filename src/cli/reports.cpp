@@ -28,6 +28,12 @@ Report password_in_argv() {
             "configuration file or --password-file"};
 }
 
+Report without_effect(const std::string& place) {
+    return {
+        Level::notice, "without-effect",
+        place + " has no effect: in this store a lock ends with its holder, and not after a time"};
+}
+
 Report passing_through() {
     return {Level::detail, "nested", "an outer call holds the slot: passing straight through"};
 }
@@ -73,6 +79,13 @@ Report left_to_lapse(Duration ttl) {
                     duration_text(ttl))};
 }
 
+Report freed_after_kill() {
+    return {
+        Level::warning, "freed-after-kill",
+        "the command had to be killed: what it started elsewhere, say in a container, may go on, "
+        "and the slot is free now"};
+}
+
 Report released(Duration held) {
     return {Level::detail,
             "released",
@@ -98,6 +111,13 @@ Report cannot_start(const std::string& why) {
 Report over_before_start() {
     return {Level::error, "lease-lost",
             "the lease was over before the command could start, nothing was run"};
+}
+
+guard::Error no_default_store(const guard::Error& error) {
+    return {error.fault,
+            error.text +
+                ": name another Redis by --store or SANDBOX_LOCK_STORE, or use --store file: for "
+                "locks on this machine alone"};
 }
 
 guard::Error slot_taken(const std::string& holder, Duration waited) {

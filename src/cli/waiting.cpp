@@ -28,8 +28,8 @@ guard::Duration WaitingLines::waited() const noexcept {
     return guard::BootClock::now() - start_;
 }
 
-void WaitingLines::taken(const std::string& holder) {
-    if (guard::BootClock::now() < next_) return;
+guard::Deadline WaitingLines::taken(const std::string& holder) {
+    if (guard::BootClock::now() < next_) return next_;
     const auto so_far = waited();
     next_ = start_ + next_after(so_far);
     const std::string who = guard::describe_holder(holder);
@@ -39,6 +39,7 @@ void WaitingLines::taken(const std::string& holder) {
          "waiting",
          fmt::format("waiting{}: held by {}", since, who),
          {{"holder", holder}, {"waited_seconds", std::chrono::duration<double>(so_far).count()}}});
+    return next_;
 }
 
 }  // namespace cli

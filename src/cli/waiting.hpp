@@ -13,8 +13,8 @@ class WaitingLines {
 public:
     explicit WaitingLines(Messages& messages) noexcept;
 
-    /// The slot is held by `holder` (a token). Says so if it is time.
-    void taken(const std::string& holder);
+    /// The slot is held by `holder` (a token). Says so if it is time; returns when it will be next.
+    guard::Deadline taken(const std::string& holder);
 
     [[nodiscard]] guard::Duration waited() const noexcept;
 

@@ -56,8 +56,10 @@ OwnerCard OwnerCard::of_this_process(std::string label) {
 }
 
 std::string OwnerCard::text() const {
-    return label + " (" + user + "@" + host + ", pid " + std::to_string(pid) + ", since " + since +
-           ")";
+    std::string text = label + " (" + user + "@" + host;
+    if (pid != 0) text += ", pid " + std::to_string(pid);
+    if (!since.empty()) text += ", since " + since;
+    return text + ")";
 }
 
 std::string make_token(const OwnerCard& card) {

@@ -12,9 +12,9 @@ namespace guard {
 /// environment: secrets live there. Nobody decides anything by it.
 struct OwnerCard {
     std::string host;
-    pid_t pid = 0;
+    pid_t pid = 0;  ///< 0 where it is not known
     std::string user;
-    std::string since;  ///< UTC, ISO 8601
+    std::string since;  ///< UTC, ISO 8601; empty where it is not known
     std::string label;
 
     /// The card of this process, now.

@@ -17,6 +17,46 @@ struct Header {
     std::int64_t number;
 };
 
+/// What sendmsg(2) and recvmsg(2) take for one descriptor beside the bytes.
+union Passing {
+    char bytes[CMSG_SPACE(sizeof(int))];
+    cmsghdr aligned;
+};
+
+void attach(msghdr& whole, Passing& passing, int descriptor) noexcept {
+    whole.msg_control = passing.bytes;
+    whole.msg_controllen = sizeof passing.bytes;
+    cmsghdr* const control = CMSG_FIRSTHDR(&whole);
+    control->cmsg_level = SOL_SOCKET;
+    control->cmsg_type = SCM_RIGHTS;
+    control->cmsg_len = CMSG_LEN(sizeof descriptor);
+    std::memcpy(CMSG_DATA(control), &descriptor, sizeof descriptor);
+}
+
+guard::Descriptor detach(msghdr& whole) noexcept {
+    const cmsghdr* const control = CMSG_FIRSTHDR(&whole);
+    if (control == nullptr || control->cmsg_type != SCM_RIGHTS) return {};
+    int descriptor = -1;
+    std::memcpy(&descriptor, CMSG_DATA(control), sizeof descriptor);
+    return guard::Descriptor{descriptor};
+}
+
+/// A message's first bytes, with which its descriptor comes. None at end of file.
+ssize_t receive_first(int fd, Header& header, guard::Descriptor& descriptor) noexcept {
+    iovec part{&header, sizeof header};
+    Passing passing{};
+    msghdr whole{};
+    whole.msg_iov = &part;
+    whole.msg_iovlen = 1;
+    whole.msg_control = passing.bytes;
+    whole.msg_controllen = sizeof passing.bytes;
+    ssize_t got = 0;
+    do got = recvmsg(fd, &whole, MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    if (got > 0) descriptor = detach(whole);
+    return got;
+}
+
 /// False at end of file or where the other end is gone.
 bool receive_all(int fd, void* into, std::size_t size) noexcept {
     auto* at = static_cast<char*>(into);
@@ -67,6 +107,8 @@ bool Channel::transmit(const Message& message, int flags) const noexcept {
     msghdr whole{};
     whole.msg_iov = parts.data();
     whole.msg_iovlen = parts.size();
+    Passing passing{};
+    if (message.descriptor) attach(whole, passing, message.descriptor.get());
     const ssize_t sent = sendmsg(fd(), &whole, MSG_NOSIGNAL | flags);
     if (sent < 0 && errno == EINTR) return transmit(message, flags);
     if (sent < static_cast<ssize_t>(sizeof header)) return false;
@@ -81,8 +123,14 @@ bool Channel::readable() const noexcept {
 
 std::optional<Message> Channel::receive() const {
     Header header{};
-    if (!receive_all(fd(), &header, sizeof header)) return std::nullopt;
-    Message message{header.kind, header.number, std::string(header.length, '\0')};
+    guard::Descriptor descriptor;
+    const ssize_t got = receive_first(fd(), header, descriptor);
+    if (got <= 0) return std::nullopt;
+    const auto start = static_cast<std::size_t>(got);
+    if (!receive_all(fd(), reinterpret_cast<char*>(&header) + start, sizeof header - start))
+        return std::nullopt;
+    Message message{header.kind, header.number, std::string(header.length, '\0'),
+                    std::move(descriptor)};
     if (!receive_all(fd(), message.bytes.data(), message.bytes.size())) return std::nullopt;
     return message;
 }

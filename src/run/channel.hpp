@@ -16,7 +16,7 @@ namespace run {
 struct Message {
     enum Kind : std::uint32_t {
         // keeper to warden
-        start,     ///< bytes: an Order (see order.hpp)
+        start,     ///< bytes: an Order (see order.hpp); descriptor: to be kept open until the end
         deadline,  ///< number: the new end of the lease, in ns of CLOCK_BOOTTIME
         signal,    ///< number: a signal for the command
         noticed,   ///< number: a signal that reached the command without our help
@@ -34,6 +34,7 @@ struct Message {
     Kind kind;
     std::int64_t number = 0;
     std::string bytes = {};
+    guard::Descriptor descriptor = {};  ///< the other end gets a copy: unix(7), SCM_RIGHTS
 };
 
 /// One end of the socket pair between keeper and warden.

@@ -20,12 +20,12 @@ using guard::Wake;
 Keeper::Keeper(Warden warden, const SignalReader& signals, guard::Reporter reporter)
     : warden_(std::move(warden)), signals_(signals), reporter_(std::move(reporter)) {}
 
-void Keeper::start(const Order& order) {
+void Keeper::start(const Order& order, guard::Descriptor anchor) {
     margin_ = order.margin;
     grace_ = order.grace;
     shares_group_ = !order.own_group;
     watch_over(order.deadline);
-    if (!warden_.channel.send({Message::start, 0, order.serialized()}))
+    if (!warden_.channel.send({Message::start, 0, order.serialized(), std::move(anchor)}))
         end_ = RunEnd{RunEnd::no_start, 0, "the warden process was killed"};
     close_inherited();
 }
@@ -43,12 +43,12 @@ void Keeper::extended(Deadline deadline) {
 
 /// Without waiting for it: a warden that is stopped must not stop us. What it has no room for is
 /// kept; of deadlines the newest counts, and of a signal one, as in the kernel.
-void Keeper::tell_warden(const Message& message) {
+void Keeper::tell_warden(Message message) {
     std::erase_if(unsent_, [&](const Message& old) {
         return old.kind == message.kind &&
                (old.kind == Message::deadline || old.number == message.number);
     });
-    unsent_.push_back(message);
+    unsent_.push_back(std::move(message));
     flush();
 }
 

@@ -34,8 +34,9 @@ class Keeper final : public guard::LeasedRun {
 public:
     Keeper(Warden warden, const SignalReader& signals, guard::Reporter reporter);
 
-    /// Has the warden start the command. A failure comes as a RunEnd like any other end.
-    void start(const Order& order);
+    /// Has the warden start the command, and keep a copy of `anchor` open until its own end. A
+    /// failure comes as a RunEnd like any other end.
+    void start(const Order& order, guard::Descriptor anchor);
 
     /// Interrupted when the run has ended.
     [[nodiscard]] guard::Wake wait(int fd, short events, guard::Deadline until) override;
@@ -53,7 +54,7 @@ public:
     [[nodiscard]] bool ran_out() const noexcept { return ran_out_; }
 
 private:
-    void tell_warden(const Message& message);
+    void tell_warden(Message message);
     void flush();
     void serve_signals();
     void serve_channel();

@@ -29,7 +29,8 @@ private:
     sigset_t ignored_{};
 };
 
-/// Of the signals that are passed on to the command (DESIGN section 5), those that ask a run to end.
+/// Of the signals that are passed on to the command (DESIGN section 5), those that ask a run to
+/// end.
 [[nodiscard]] bool asks_to_end(int signal) noexcept;
 
 /// Reads blocked signals as they come: signalfd(2).

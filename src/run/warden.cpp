@@ -37,7 +37,7 @@ void stand_guard(Channel& channel, const OriginalSignals& original, pid_t keeper
     const bool sees_proc = close_own(channel.fd());
     const NewGroup group;  // made now, while there is time
 
-    const auto first = channel.receive();
+    const auto first = channel.receive();  // its descriptor stays open for as long as we live
     if (!first || first->kind != Message::start) return;
     auto order = Order::deserialized(first->bytes);
     if (BootClock::now() >= order.deadline - order.margin) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "store/file/file_store.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/store.hpp"
 #include "store/url.hpp"
@@ -12,20 +13,22 @@ using Opener = guard::Result<std::unique_ptr<Store>> (*)(const Url&, const Acces
                                                          guard::Reporter);
 struct Kind {
     std::string_view scheme;
+    std::string_view form;  ///< for messages
     Opener open;
 };
 
 /// A new store is a folder of its own and a line here.
 constexpr std::array kinds{
-    Kind{"redis", redis::open},
-    Kind{"redis+unix", redis::open},
+    Kind{"file", "file:[DIR]", file::open},
+    Kind{"redis", "redis://HOST", redis::open},
+    Kind{"redis+unix", "redis+unix:///PATH", redis::open},
 };
 
-std::string known_schemes() {
+std::string known_forms() {
     std::string names;
     for (const Kind& kind : kinds) {
         if (!names.empty()) names += ", ";
-        names += std::string(kind.scheme) + "://";
+        names += kind.form;
     }
     return names;
 }
@@ -40,7 +43,7 @@ guard::Result<std::unique_ptr<Store>> open(const Access& access, guard::Claim cl
     if (kind == kinds.end())
         return guard::Error{
             guard::Fault::configuration,
-            "'" + redacted(access.url) + "' names no store that is known: use " + known_schemes()};
+            "'" + redacted(access.url) + "' names no store that is known: use " + known_forms()};
     return kind->open(*url, access, std::move(claim), std::move(reporter));
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "guard/descriptor.hpp"
 #include "guard/lease.hpp"
 #include "guard/poller.hpp"
 #include "guard/report.hpp"
@@ -11,10 +12,12 @@
 
 namespace store {
 
-/// Told while an entry waits: `holder` is the token that holds the slot.
-using OnTaken = std::function<void(const std::string& holder)>;
+/// Told while an entry waits: `holder` is the token that holds the slot. Returns when it wants to
+/// be told again at the latest.
+using OnTaken = std::function<guard::Deadline(const std::string& holder)>;
 
-/// Where slots are kept. An object serves one claim of one process.
+/// Where slots are kept: the contract of DESIGN section 3, which tests/store/contract.cpp tries on
+/// every store. An object serves one claim of one process.
 class Store {
 public:
     virtual ~Store() = default;
@@ -34,6 +37,14 @@ public:
     /// Whether `token` holds the claim's slot now: a nested call asks for its parent's.
     virtual guard::Result<bool> held_by(const std::string& token, guard::Deadline until,
                                         guard::Poller& poller) = 0;
+
+    /// Whether a lease ends by itself after the claim's ttl, unless it is renewed. Where none does,
+    /// its deadline is `never`, and nobody gets in before the last holder of the anchor is gone.
+    [[nodiscard]] virtual bool leases_lapse() const noexcept = 0;
+
+    /// A descriptor, close-on-exec, that keeps the slot ours while any process has it open, so that
+    /// it outlives this one; none where the lease does that.
+    [[nodiscard]] virtual guard::Descriptor anchor() const = 0;
 };
 
 /// How the user wants stores to be reached.

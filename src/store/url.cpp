@@ -105,13 +105,16 @@ Result<Url> Url::parse(std::string_view text) {
     const auto refuse = [&](std::string_view why) {
         return Error{Fault::configuration, "'" + redacted(text) + "' " + std::string(why)};
     };
-    const auto mark = text.find("://");
+    const auto mark = text.find(':');
     Url url;
     if (mark != text.npos) url.scheme = lower(text.substr(0, mark));
-    if (!is_scheme(url.scheme)) return refuse("is no URL: it has no scheme such as redis://");
+    if (!is_scheme(url.scheme))
+        return refuse("is no URL: it has no scheme such as redis:// or file:");
 
-    auto rest = text.substr(mark + 3);
-    auto authority = cut(rest, "/?#");
+    auto rest = text.substr(mark + 1);
+    const bool has_authority = rest.starts_with("//");
+    if (has_authority) rest.remove_prefix(2);
+    auto authority = has_authority ? cut(rest, "/?#") : std::string_view{};
     auto path = cut(rest, "?#");
     auto query = cut(rest, "#");
     if (!rest.empty()) return refuse("has a fragment: write '#' in a password as %23");

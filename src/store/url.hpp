@@ -22,7 +22,7 @@ struct Url {
     std::string path;
     std::string query;
 
-    /// Errors never repeat the password.
+    /// Reads `scheme://authority/path?query` and `scheme:path`. Errors never repeat the password.
     static guard::Result<Url> parse(std::string_view text);
 };
 

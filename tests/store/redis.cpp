@@ -1,103 +1,19 @@
-// The contract of a store (DESIGN section 3), tried on a real server by the store's own interface.
+// What is Redis's own beside the contract (contract.cpp), on a real server, by the store's own
+// interface.
 #include <doctest/doctest.h>
-#include <poll.h>
-#include <signal.h>
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "guard/owner_card.hpp"
-#include "store/redis/connection.hpp"
-#include "store/store.hpp"
+#include "store/client.hpp"
 #include "support/program.hpp"
 #include "support/redis_server.hpp"
 
+using namespace store_tests;
 using namespace support;
-using guard::BootClock;
-using guard::Deadline;
 using guard::Fault;
-using guard::Wake;
-
-namespace {
-
-/// Waits by poll(2); interrupted when asked to be.
-class TestRun final : public guard::LeasedRun {
-public:
-    Wake wait(int fd, short events, Deadline until) override {
-        ++waits;
-        if (interrupted) return Wake::interrupted;
-        while (BootClock::now() < until) {
-            if (interrupt_at <= BootClock::now()) return Wake::interrupted;
-            pollfd entry{fd, events, 0};
-            if (::poll(&entry, 1, 1) > 0) return Wake::ready;
-        }
-        return Wake::timeout;
-    }
-    void extended(Deadline deadline) override { deadlines.push_back(deadline); }
-
-    bool interrupted = false;
-    Deadline interrupt_at = guard::never;
-    int waits = 0;
-    std::vector<Deadline> deadlines;
-};
-
-struct Client {
-    Client(const std::string& url, const std::string& slot, guard::Duration ttl = 30s) {
-        (void)signal(SIGPIPE, SIG_IGN);  // as the program blocks it
-        claim = {key_of(slot), guard::make_token(guard::OwnerCard::of_this_process("test")), ttl,
-                 true};
-        auto opened =
-            store::open({url, std::nullopt, 2s, 1s, 20ms}, claim,
-                        [this](const guard::Report& report) { reports.push_back(report); });
-        REQUIRE(opened);
-        store = std::move(*opened);
-    }
-    auto enter(guard::Patience patience = {}) {
-        return store->enter(patience, run,
-                            [this](const std::string& holder) { holders.push_back(holder); });
-    }
-    auto release() { return store->release(guard::after(BootClock::now(), 2s), undisturbed); }
-    [[nodiscard]] bool told(std::string_view event) const {
-        return std::ranges::any_of(reports,
-                                   [&](const auto& report) { return report.event == event; });
-    }
-
-    guard::Claim claim;
-    std::unique_ptr<store::Store> store;
-    TestRun run;
-    TestRun undisturbed;
-    std::vector<guard::Report> reports;
-    std::vector<std::string> holders;
-};
-
-constexpr guard::Patience once{.once = true};
-
-}  // namespace
-
-TEST_CASE("enter, exclude, release; release is idempotent and never frees another's lease") {
-    auto& redis = shared_redis();
-    for (const auto& url : {redis.url(), redis.unix_url(), redis.url() + "/3"}) {
-        Client first(url, "agent:contract");
-        Client second(url, "agent:contract");
-        REQUIRE(first.enter(once));
-        const auto refused = second.enter(once);
-        REQUIRE_FALSE(refused);
-        CHECK(refused.error().fault == Fault::taken);
-        CHECK(refused.error().text == first.claim.token);
-        CHECK(second.release());
-        CHECK_FALSE(second.enter(once));
-        CHECK(first.release());
-        CHECK(first.release());
-        REQUIRE(second.enter(once));
-        CHECK(first.release());
-        CHECK(*second.store->held_by(second.claim.token, guard::never, second.run));
-        CHECK_FALSE(*second.store->held_by(first.claim.token, guard::never, second.run));
-        CHECK(second.release());
-    }
-}
 
 TEST_CASE("an answer that was lost: the retry finds its own entry and does not wait for itself") {
     auto& redis = shared_redis();
@@ -130,40 +46,6 @@ TEST_CASE(
         if (i == 3) CHECK(lease->fence == last);
     }
     redis.command({"DEL", fence_of("agent:fence")});
-}
-
-TEST_CASE("the deadline is counted from before the request and less than the ttl") {
-    auto& redis = shared_redis();
-    Client client(redis.unix_url(), "agent:deadline", 10s);
-    const auto before = BootClock::now();
-    const auto lease = client.enter(once);
-    REQUIRE(lease);
-    CHECK(lease->deadline < before + 10s);
-    CHECK(lease->deadline > before + 9s);
-    CHECK(client.release());
-}
-
-TEST_CASE("interrupted and timed-out entries leave nothing behind") {
-    auto& redis = shared_redis();
-    const auto key = key_of("agent:interrupted-entry");
-    redis.command({"SET", key, "foreign", "PX", "60000"});
-    Client client(redis.unix_url(), "agent:interrupted-entry");
-    SUBCASE("interrupted") {
-        client.run.interrupt_at = BootClock::now() + 100ms;
-        const auto lease = client.enter();
-        REQUIRE_FALSE(lease);
-        CHECK(lease.error().fault == Fault::interrupted);
-    }
-    SUBCASE("timed out") {
-        const auto lease = client.enter({.until = BootClock::now() + 100ms});
-        REQUIRE_FALSE(lease);
-        CHECK(lease.error().fault == Fault::taken);
-    }
-    CHECK_FALSE(client.holders.empty());
-    CHECK(client.holders.front() == "foreign");
-    CHECK(client.release());
-    CHECK(redis.command({"GET", key}) == "foreign");
-    redis.command({"DEL", key});
 }
 
 TEST_CASE(
@@ -337,16 +219,4 @@ TEST_CASE("scripts are sent again when the server has lost them") {
     redis.command({"SCRIPT", "FLUSH"});
     CHECK(client.release());
     CHECK(redis.command({"EXISTS", client.claim.key}) == "0");
-}
-
-TEST_CASE("keys with spaces, colons, braces, UTF-8 and 4 KiB values") {
-    auto& redis = shared_redis();
-    for (const auto& value : {std::string(" a b "), std::string("a:b:c"), std::string("{x}"),
-                              std::string("}{"), std::string("Jürgen/日本"), std::string("\n\r\t"),
-                              std::string(4096, 'v'), std::string("\xff\xfe")}) {
-        Client client(redis.unix_url(), "agent:" + value);
-        REQUIRE(client.enter(once));
-        CHECK(redis.command({"GET", key_of("agent:" + value)}) == client.claim.token);
-        CHECK(client.release());
-    }
 }

@@ -72,6 +72,8 @@ public:
     Holding hold(const Lease& lease, LeasedRun& run) override;
     Result<Done> release(Deadline until, Poller& poller) override;
     Result<bool> held_by(const std::string& token, Deadline until, Poller& poller) override;
+    bool leases_lapse() const noexcept override { return true; }
+    guard::Descriptor anchor() const override { return {}; }
 
 private:
     /// What one try to enter found.
@@ -130,7 +132,8 @@ Result<Lease> RedisStore::enter(const guard::Patience& patience, Poller& poller,
         if (tried.outcome == Attempt::entered) return tried.lease;
         if (tried.by_server) contact.complaint = tried.error;
         if (auto error = verdict(tried, patience, contact)) return *error;
-        if (tried.outcome == Attempt::taken) on_taken(tried.holder);
+        // A try comes often enough for whatever is told of it.
+        if (tried.outcome == Attempt::taken) (void)on_taken(tried.holder);
 
         Deadline again = after(BootClock::now(), rest_after(tried, contact));
         // Whoever comes too early at a young server might overlap with one that still holds a

@@ -1,0 +1,197 @@
+#include "store/file/file_store.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+
+#include "store/file/directory.hpp"
+#include "store/file/file_system.hpp"
+#include "store/file/holder.hpp"
+#include "store/file/lock_file.hpp"
+#include "store/file/lock_wait.hpp"
+
+namespace store::file {
+namespace {
+
+using namespace std::chrono_literals;
+using guard::BootClock;
+using guard::Deadline;
+using guard::Descriptor;
+using guard::Done;
+using guard::Duration;
+using guard::Error;
+using guard::Fault;
+using guard::Holding;
+using guard::Lease;
+using guard::LeasedRun;
+using guard::Poller;
+using guard::Result;
+using guard::Wake;
+
+/// How often a holder looks for its file where the kernel does not tell of its removal.
+constexpr Duration look_interval = 5s;
+
+/// At least the time, so that it still grows after the file was removed.
+std::uint64_t next_fence(std::uint64_t last) noexcept {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const auto time = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+    return std::max(last + 1, static_cast<std::uint64_t>(time));
+}
+
+/// Tells of the file's removal and renaming: inotify(7). IN_ATTRIB comes when a name is removed, as
+/// the file itself lives on while it is open.
+class NameWatch {
+public:
+    explicit NameWatch(const std::string& path)
+        : inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+        if (inotify_ && inotify_add_watch(inotify_.get(), path.c_str(),
+                                          IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF) < 0)
+            inotify_.reset();
+    }
+    /// Readable when there may be news; -1 where the kernel gives no such descriptor (a user may
+    /// have 128 of them).
+    [[nodiscard]] int fd() const noexcept { return inotify_.get(); }
+    void drain() const noexcept {
+        std::array<char, 4096> events;
+        while (inotify_ && read(inotify_.get(), events.data(), events.size()) > 0) {
+        }
+    }
+
+private:
+    Descriptor inotify_;
+};
+
+class FileStore final : public Store {
+public:
+    FileStore(std::string directory, guard::Claim claim)
+        : directory_(std::move(directory)), claim_(std::move(claim)) {}
+
+    Result<Lease> enter(const guard::Patience& patience, Poller& poller,
+                        const OnTaken& on_taken) override;
+    Holding hold(const Lease& lease, LeasedRun& run) override;
+    Result<Done> release(Deadline until, Poller& poller) override;
+    Result<bool> held_by(const std::string& token, Deadline until, Poller& poller) override;
+    bool leases_lapse() const noexcept override { return false; }
+    Descriptor anchor() const override;
+
+private:
+    Result<LockFile> open_file() const;
+    Result<Done> lock(LockFile& file, const guard::Patience& patience, Poller& poller,
+                      const OnTaken& on_taken) const;
+    Result<Lease> sign();
+
+    std::string directory_;
+    guard::Claim claim_;
+    std::optional<LockFile> file_;  ///< while we are in
+    std::uint64_t fence_ = 0;
+};
+
+Result<LockFile> FileStore::open_file() const {
+    const auto directory = Directory::open(directory_);
+    if (!directory) return directory.error();
+    return LockFile::open(*directory, file_name(claim_.key));
+}
+
+Result<Lease> FileStore::enter(const guard::Patience& patience, Poller& poller,
+                               const OnTaken& on_taken) {
+    for (;;) {
+        auto file = open_file();
+        if (!file) return file.error();
+        if (const auto locked = lock(*file, patience, poller, on_taken); !locked)
+            return locked.error();
+        // If it was removed while we waited, others lock a new one.
+        if (!file->has_its_name()) continue;
+        file_ = std::move(*file);
+        return sign();
+    }
+}
+
+Result<Done> FileStore::lock(LockFile& file, const guard::Patience& patience, Poller& poller,
+                             const OnTaken& on_taken) const {
+    const auto free = file.try_lock();
+    if (!free) return free.error();
+    if (*free) return Done{};
+    if (patience.once) return Error{Fault::taken, holder_of(file)};
+
+    const auto wait = LockWait::start(file.fd());
+    if (!wait) return wait.error();
+    for (;;) {
+        const Deadline tell_again = on_taken(holder_of(file));
+        switch (poller.wait((*wait)->ended(), POLLIN, std::min(tell_again, patience.until))) {
+            case Wake::interrupted:
+                return Error{Fault::interrupted, "interrupted"};
+            case Wake::timeout:
+                if (BootClock::now() < patience.until) continue;
+                return Error{Fault::taken, holder_of(file)};
+            case Wake::ready:
+                const int error = (*wait)->error();
+                if (error != 0) return flock_failed(file.fd(), file.path(), error);
+                return Done{};
+        }
+    }
+}
+
+Result<Lease> FileStore::sign() {
+    fence_ = next_fence(file_->read().fence);
+    if (const auto written = file_->write({fence_, claim_.token}); !written) {
+        file_.reset();
+        return written.error();
+    }
+    return Lease{guard::never, fence_};
+}
+
+Holding FileStore::hold(const Lease&, LeasedRun& run) {
+    const NameWatch watch{file_->path()};
+    for (;;) {
+        if (!file_->has_its_name())
+            return {true, "'" + file_->path() + "' was removed or replaced"};
+        const Deadline next =
+            watch.fd() >= 0 ? guard::never : guard::after(BootClock::now(), look_interval);
+        if (run.wait(watch.fd(), POLLIN, next) == Wake::interrupted) return {};
+        watch.drain();
+    }
+}
+
+Result<Done> FileStore::release(Deadline, Poller&) {
+    if (!file_) return Done{};
+    // Unlocked rather than closed: the warden has a copy of the descriptor and is still there.
+    (void)file_->write({fence_, ""});  // a card that stays does not count without the lock
+    file_->unlock();
+    file_.reset();
+    return Done{};
+}
+
+Result<bool> FileStore::held_by(const std::string& token, Deadline, Poller&) {
+    auto file = open_file();
+    if (!file) return file.error();
+    const auto free = file->try_lock();
+    if (!free) return free.error();
+    return !*free && file->read().token == token;
+}
+
+Descriptor FileStore::anchor() const {
+    return Descriptor{file_ ? fcntl(file_->fd(), F_DUPFD_CLOEXEC, 0) : -1};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open(const Url& url, const Access&, guard::Claim claim,
+                                    guard::Reporter) {
+    const bool elsewhere = !url.host.empty() && url.host != "localhost";
+    if (elsewhere || url.port || url.user || url.password || !url.query.empty())
+        return Error{Fault::configuration,
+                     "the store's URL has more than a directory: the form is file:DIR, or file: "
+                     "for the default directory"};
+    if (url.path.find('\0') != url.path.npos)
+        return Error{Fault::configuration, "the store's URL has a directory with a NUL"};
+    return std::unique_ptr<Store>(std::make_unique<FileStore>(url.path, std::move(claim)));
+}
+
+}  // namespace store::file

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "guard/result.hpp"
+
+namespace store::file {
+
+/// Refuses the file systems of networks, where a lock of flock(2) is seen by one host only or can
+/// be lost unnoticed when the server is out of reach (flock(2), "NFS details" and "CIFS details").
+/// `path` is for the message.
+[[nodiscard]] guard::Result<guard::Done> check_file_system(int fd, const std::string& path);
+
+/// The error for a flock(2) that failed with `number`: names the directory and the type of its file
+/// system.
+[[nodiscard]] guard::Error flock_failed(int fd, const std::string& path, int number);
+
+}  // namespace store::file

@@ -16,8 +16,9 @@ struct SocketAddress {
 };
 
 /// The addresses of `host`, in the order getaddrinfo(3) prefers. A numeric address is answered at
-/// once; a name is looked up in a thread, since getaddrinfo blocks and cannot be interrupted: when
-/// `poller` is, the thread is left to itself.
+/// once. A name is looked up by a child process, `getent ahosts`: getaddrinfo blocks and cannot be
+/// interrupted, but a child can be killed; and its modules (nsswitch.conf(5)) are shared libraries,
+/// for which a program that is linked statically is the wrong place.
 [[nodiscard]] guard::Result<std::vector<SocketAddress>> resolve(const std::string& host,
                                                                 const std::string& port,
                                                                 guard::Deadline until,

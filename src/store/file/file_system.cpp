@@ -52,15 +52,20 @@ std::string type_of(int fd) {
 
 }  // namespace
 
+std::string_view network_file_system(unsigned long magic) noexcept {
+    const auto found = std::ranges::find(of_networks, magic, &Kind::magic);
+    return found == of_networks.end() ? std::string_view{} : found->name;
+}
+
 Result<Done> check_file_system(int fd, const std::string& path) {
     struct statfs status {};
     if (fstatfs(fd, &status) != 0) return Done{};
-    const auto magic = static_cast<unsigned long>(status.f_type) & 0xffffffff;
-    const auto found = std::ranges::find(of_networks, magic, &Kind::magic);
-    if (found == of_networks.end()) return Done{};
+    const auto network =
+        network_file_system(static_cast<unsigned long>(status.f_type) & 0xffffffff);
+    if (network.empty()) return Done{};
     return Error{Fault::configuration,
                  "lock directory '" + path + "' is on a file system of type " +
-                     std::string(found->name) +
+                     std::string(network) +
                      ", where a lock may hold on one host only or be lost unnoticed: use a local "
                      "directory or a redis:// store"};
 }

@@ -1,10 +1,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "guard/result.hpp"
 
 namespace store::file {
+
+/// The name of the network file system that statfs(2) calls `magic`; empty for a local one.
+[[nodiscard]] std::string_view network_file_system(unsigned long magic) noexcept;
 
 /// Refuses the file systems of networks, where a lock of flock(2) is seen by one host only or can
 /// be lost unnoticed when the server is out of reach (flock(2), "NFS details" and "CIFS details").

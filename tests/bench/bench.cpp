@@ -3,9 +3,6 @@
 // them run in turn within each round, and what counts is the median of the rounds' ratios.
 
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -14,7 +11,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -26,14 +22,17 @@
 #include <string>
 #include <vector>
 
-#include "support/program.hpp"
+#include "bench/spawn.hpp"
 #include "support/redis_server.hpp"
 #include "support/temp_dir.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
+using bench::found_in_path;
+using bench::spawn;
+using bench::wait_for_success;
+using bench::Words;
 
 struct Options {
     int rounds = 300;
@@ -52,34 +51,6 @@ struct Subject {
     Words argv;
     std::vector<double> milliseconds = {};  ///< one a round
 };
-
-std::string found_in_path(const std::string& name) {
-    const char* path = std::getenv("PATH");
-    std::istringstream folders{path == nullptr ? "/usr/bin:/bin" : path};
-    for (std::string folder; std::getline(folders, folder, ':');)
-        if (const auto file = folder + "/" + name; access(file.c_str(), X_OK) == 0) return file;
-    return {};
-}
-
-/// posix_spawn(3) does not copy this process's memory, so that its size does not count.
-pid_t spawn(const Words& words) {
-    std::vector<char*> argv;
-    for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-    argv.push_back(nullptr);
-    pid_t pid = 0;
-    if (const int error = posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), environ);
-        error != 0)
-        throw std::runtime_error(fmt::format("cannot run {}: {}", words[0], std::strerror(error)));
-    return pid;
-}
-
-void wait_for_success(pid_t pid, const Words& argv) {
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (status != 0)
-        throw std::runtime_error(fmt::format("{} failed: wait status {:#x}", argv[0], status));
-}
 
 double milliseconds_of(const Words& argv) {
     timespec start{};
@@ -168,22 +139,6 @@ std::optional<Instructions> instructions_of(const Words& argv, const std::string
     return found;
 }
 
-std::string processor() {
-    std::ifstream file{"/proc/cpuinfo"};
-    for (std::string line; std::getline(file, line);)
-        if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-    return "unknown processor";
-}
-
-std::string machine() {
-    utsname name{};
-    uname(&name);
-    std::array<double, 1> load{};
-    getloadavg(load.data(), 1);
-    return fmt::format("{}, {} cores, {} {}, load {:.1f}", processor(),
-                       sysconf(_SC_NPROCESSORS_ONLN), name.sysname, name.release, load[0]);
-}
-
 Options read_options(int argc, char** argv) {
     const auto here = fs::read_symlink("/proc/self/exe").parent_path();
     Options options;
@@ -218,17 +173,6 @@ Options read_options(int argc, char** argv) {
     return options;
 }
 
-/// As a user has it, but for variables and files of the user's own.
-void clean_environment(const std::string& url) {
-    for (const auto& change : support::clean_environment(url)) {
-        const auto equals = change.find('=');
-        if (equals == change.npos)
-            unsetenv(change.c_str());
-        else
-            setenv(change.substr(0, equals).c_str(), change.c_str() + equals + 1, 1);
-    }
-}
-
 std::vector<Subject> make_subjects(const Options& options, const support::RedisServer& redis,
                                    const std::string& lock_file) {
     const auto absolute = [](const std::string& path) { return fs::absolute(path).string(); };
@@ -249,7 +193,7 @@ std::vector<Subject> make_subjects(const Options& options, const support::RedisS
 
 /// All figures, in the order of the subjects; each ratio is the first subject's.
 nlohmann::ordered_json measured(std::vector<Subject> subjects, const Options& options) {
-    nlohmann::ordered_json all{{"machine", machine()},
+    nlohmann::ordered_json all{{"machine", bench::machine()},
                                {"build", BUILD_KIND},
                                {"store", options.by_socket ? "unix" : "tcp"},
                                {"rounds", options.rounds}};
@@ -317,7 +261,9 @@ int main(int argc, char** argv) {
     try {
         const Options options = read_options(argc, argv);
         const support::RedisServer redis;
-        clean_environment(options.by_socket ? redis.unix_url() : redis.url());
+        bench::clean_environment();
+        setenv("SANDBOX_LOCK_STORE", (options.by_socket ? redis.unix_url() : redis.url()).c_str(),
+               1);
         const support::TempDir dir;
         const auto all = measured(make_subjects(options, redis, dir / "lock"), options);
         if (options.json)

@@ -57,13 +57,13 @@ public:
 private:
     Result<LockFile> open_file() const;
     Result<Done> lock(LockFile& file, const guard::Patience& patience, Poller& poller,
-                      const OnTaken& on_taken) const;
+                      const OnTaken& on_taken);
     Result<Lease> sign();
 
     std::string directory_;
     guard::Claim claim_;
+    std::unique_ptr<LockWait> wait_;
     std::optional<LockFile> file_;  ///< while we are in
-    std::uint64_t fence_ = 0;
 };
 
 Result<LockFile> FileStore::open_file() const {
@@ -87,24 +87,28 @@ Result<Lease> FileStore::enter(const guard::Patience& patience, Poller& poller,
 }
 
 Result<Done> FileStore::lock(LockFile& file, const guard::Patience& patience, Poller& poller,
-                             const OnTaken& on_taken) const {
+                             const OnTaken& on_taken) {
     const auto free = file.try_lock();
     if (!free) return free.error();
     if (*free) return Done{};
     if (patience.once) return Error{Fault::taken, holder_of(file)};
 
-    const auto wait = LockWait::start(file.fd());
+    wait_.reset();
+    auto wait = LockWait::start(file.fd());
     if (!wait) return wait.error();
+    wait_ = std::move(*wait);
     for (;;) {
         const Deadline tell_again = on_taken(holder_of(file));
-        switch (poller.wait((*wait)->ended(), POLLIN, std::min(tell_again, patience.until))) {
+        switch (poller.wait(wait_->ended(), POLLIN, std::min(tell_again, patience.until))) {
             case Wake::interrupted:
+                wait_.reset();
                 return Error{Fault::interrupted, "interrupted"};
             case Wake::timeout:
                 if (BootClock::now() < patience.until) continue;
+                wait_.reset();
                 return Error{Fault::taken, holder_of(file)};
             case Wake::ready:
-                const int error = (*wait)->error();
+                const int error = wait_->error();
                 if (error != 0) return flock_failed(file.fd(), file.path(), error);
                 return Done{};
         }
@@ -112,12 +116,12 @@ Result<Done> FileStore::lock(LockFile& file, const guard::Patience& patience, Po
 }
 
 Result<Lease> FileStore::sign() {
-    fence_ = next_fence(file_->read().fence);
-    if (const auto written = file_->write({fence_, claim_.token}); !written) {
+    const std::uint64_t fence = next_fence(file_->read().fence);
+    if (const auto written = file_->write({fence, claim_.token}); !written) {
         file_.reset();
         return written.error();
     }
-    return Lease{guard::never, fence_};
+    return Lease{guard::never, fence};
 }
 
 Holding FileStore::hold(const Lease&, LeasedRun& run) {
@@ -131,7 +135,6 @@ Holding FileStore::hold(const Lease&, LeasedRun& run) {
 Result<Done> FileStore::release(Deadline, Poller&) {
     if (!file_) return Done{};
     // Unlocked rather than closed: the warden has a copy of the descriptor and is still there.
-    (void)file_->write({fence_, ""});  // a card that stays does not count without the lock
     file_->unlock();
     file_.reset();
     return Done{};
@@ -142,7 +145,7 @@ Result<bool> FileStore::held_by(const std::string& token, Deadline, Poller&) {
     if (!file) return file.error();
     const auto free = file->try_lock();
     if (!free) return free.error();
-    return !*free && file->read().token == token;
+    return !*free && holder_of(*file) == token;
 }
 
 Descriptor FileStore::anchor() const {

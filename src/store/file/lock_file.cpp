@@ -136,12 +136,12 @@ Record LockFile::read() const {
 
 Result<Done> LockFile::write(const Record& record) const {
     const std::string text = std::to_string(record.fence) + "\n" + record.token + "\n";
-    // In one piece; what an earlier, longer record left behind the second line is cut off, and
-    // does not count if that fails.
+    // In one piece. What an earlier, longer record leaves behind the second line does not count.
     const ssize_t written = pwrite(fd(), text.data(), text.size(), 0);
     if (written < 0) return failed("write", path_, errno);
     if (static_cast<std::size_t>(written) != text.size()) return failed("write", path_, ENOSPC);
-    (void)!ftruncate(fd(), written);
+    Status status{};
+    if (fstat(fd(), &status) == 0 && status.st_size > written) (void)!ftruncate(fd(), written);
     return Done{};
 }
 

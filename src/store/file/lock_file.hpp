@@ -16,7 +16,7 @@ namespace store::file {
 [[nodiscard]] std::string file_name(std::string_view key);
 
 /// What stands in a lock file: two lines, the slot's fence and the token of whoever entered last,
-/// empty once that one has left. Only the lock says whether somebody is in.
+/// who may have left: only the lock says whether somebody is in.
 struct Record {
     std::uint64_t fence = 0;
     std::string token;

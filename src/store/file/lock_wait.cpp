@@ -52,7 +52,7 @@ void LockWait::wait(int fd) {
 
 LockWait::~LockWait() {
     abandoned_ = true;
-    if (thread_.joinable()) {
+    if (thread_.joinable()) {  // it may have failed to start
         // Again and again: the signal is lost if it comes just before flock blocks.
         for (pollfd entry{ended_.get(), POLLIN, 0}; ::poll(&entry, 1, 0) == 0; ::poll(&entry, 1, 1))
             pthread_kill(thread_.native_handle(), wake_signal());
@@ -61,8 +61,7 @@ LockWait::~LockWait() {
     sigaction(wake_signal(), &previous_, nullptr);
 }
 
-int LockWait::error() noexcept {
-    if (thread_.joinable()) thread_.join();  // it is at its end; this also orders memory
+int LockWait::error() const noexcept {
     return error_;
 }
 

@@ -26,8 +26,9 @@ public:
     /// For poll(2): readable as soon as the wait has ended.
     [[nodiscard]] int ended() const noexcept { return ended_.get(); }
 
-    /// Once it has ended: 0 where the lock is ours, else errno.
-    [[nodiscard]] int error() noexcept;
+    /// Once it has ended: 0 where the lock is ours, else errno. Does not wait for the thread's end,
+    /// since others wait for the slot; the destructor does.
+    [[nodiscard]] int error() const noexcept;
 
 private:
     LockWait() noexcept;
@@ -35,7 +36,7 @@ private:
 
     guard::Descriptor ended_;
     std::atomic<bool> abandoned_ = false;
-    int error_ = 0;
+    std::atomic<int> error_ = 0;
     struct sigaction previous_ {};
     std::thread thread_;
 };

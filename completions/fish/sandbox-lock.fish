@@ -79,7 +79,7 @@ complete -c sandbox-lock -n '__sandbox_lock_is_at option' -l no-renew -d 'One le
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l on-lost -x -a 'term\t"End the command" warn\t"Only say so"' -d 'What to do when the lease is lost'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l kill-after -x -d 'From TERM to KILL when ending the command'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option' -l wait-descendants -d 'Hold the slot until all descendants are gone'
-complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l store -x -a 'redis:// redis+unix://' -d 'Where slots are kept'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l store -x -a 'file: redis:// redis+unix://' -d 'Where slots are kept'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l key-prefix -x -a 'agentscope:sandbox:lock: agentscope:guard:' -d 'Start of store keys'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l password-file -r -F -d "The store's password, on the first line"
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l connect-timeout -x -d 'Give up a store that is down'

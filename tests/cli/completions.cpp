@@ -179,6 +179,8 @@ TEST_CASE("bash offers the values of options") {
     CHECK(bash_offers("sandbox-lock --log-format=") == Offers{"text", "json"});
     CHECK(bash_offers("sandbox-lock -w ") == Offers{""});
     CHECK(bash_offers("sandbox-lock --store ").contains("redis+unix://"));
+    CHECK(bash_offers("sandbox-lock --store ").contains("file:"));
+    CHECK(bash_offers("sandbox-lock --store file:/et").contains("/etc"));
     CHECK(bash_offers("sandbox-lock --store redis:") == Offers{"compopt: -o nospace", "//"});
     const TempDir dir;
     write_file(dir / "some.toml", "");
@@ -222,7 +224,7 @@ TEST_CASE("fish offers scopes for KEY and the values of options") {
     CHECK(fish_offers("sandbox-lock --log-format=") ==
           Offers{"--log-format=text", "--log-format=json"});
     CHECK(fish_offers("sandbox-lock -w ").empty());
-    CHECK(fish_offers("sandbox-lock --store ") == Offers{"redis://", "redis+unix://"});
+    CHECK(fish_offers("sandbox-lock --store ") == Offers{"file:", "redis://", "redis+unix://"});
 }
 
 TEST_CASE("fish lets the command's own completion take over") {

@@ -1,4 +1,6 @@
 #include <doctest/doctest.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <string>
@@ -45,6 +47,25 @@ TEST_CASE(
     CHECK(ttl_of({"--lease-ttl=50s", "--lease-ttl", "60s"}, {}) == 60);
     CHECK(ttl_of({"--config", dir / "other.toml"}, {home}) == 300);
     CHECK(ttl_of({}, {"SANDBOX_LOCK_LEASE_TTL="}) == 30);
+}
+
+TEST_CASE("without a Redis at the default address the message names the ways out") {
+    if (geteuid() != 0) {
+        MESSAGE("skipped: needs root for a network without a Redis at 127.0.0.1");
+        return;
+    }
+    const Launch launch{.before_exec = [] {
+        if (unshare(CLONE_NEWNET) != 0) _exit(99);
+    }};
+    auto run = sandbox_lock("", {"agent:x", "--", "echo", "ran"}, launch);
+    CHECK(run.wait() == 69);
+    CHECK(run.out().empty());
+    CHECK(run.err().find("SANDBOX_LOCK_STORE") != std::string::npos);
+    CHECK(run.err().find("--store file:") != std::string::npos);
+    auto named =
+        sandbox_lock("", {"--store", "redis://127.0.0.1:6379", "agent:x", "--", "true"}, launch);
+    CHECK(named.wait() == 69);
+    CHECK(named.err().find("--store file:") == std::string::npos);
 }
 
 TEST_CASE("an option does away with its rival from a weaker place") {

@@ -144,8 +144,9 @@ private:
         if (settings_.wait && !patience.once)
             patience.until = guard::after(BootClock::now(), *settings_.wait);
         cli::WaitingLines lines{messages_};
-        auto lease = store_->enter(patience, entering_,
-                                   [&](const std::string& holder) { return lines.taken(holder); });
+        auto lease = store_->enter(patience, entering_, [&](const store::Standing& standing) {
+            return lines.stands(standing);
+        });
         if (lease)
             messages_(cli::entered(*lease, lines.waited()));
         else if (lease.error().fault == guard::Fault::taken)

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Write a C++ header that holds Lua scripts: embed-lua.py HEADER SCRIPT.lua...
 
+A line "-- include: FILE.lua" stands for that file beside the script.
+
 enter.lua becomes store::redis::enter_script. The SHA-1 is the name by which Redis knows a script,
 so it is taken over exactly the bytes that the program sends.
 """
 
 import hashlib
 import pathlib
+import re
 import sys
 
 HEAD = """\
@@ -36,7 +39,12 @@ TAIL = """
 
 
 def embed(path: pathlib.Path) -> str:
-    data = path.read_bytes()
+    data = re.sub(
+        rb"^-- include: (\S+)\n",
+        lambda found: path.with_name(found[1].decode()).read_bytes(),
+        path.read_bytes(),
+        flags=re.MULTILINE,
+    )
     if b"\r" in data or b"\0" in data:
         # A compiler may change the one and the string ends at the other: the SHA-1 would be wrong.
         sys.exit(f"{path}: has a carriage return or a NUL")

@@ -28,17 +28,17 @@ guard::Duration WaitingLines::waited() const noexcept {
     return guard::BootClock::now() - start_;
 }
 
-guard::Deadline WaitingLines::taken(const std::string& holder) {
+guard::Deadline WaitingLines::stands(const store::Standing& standing) {
     if (guard::BootClock::now() < next_) return next_;
     const auto so_far = waited();
     next_ = start_ + next_after(so_far);
-    const std::string who = guard::describe_holder(holder);
+    const std::string who = guard::describe_holder(standing.holder);
     const std::string since = so_far < 1s ? "" : fmt::format(" for {}", duration_text(so_far));
-    messages_(
-        {guard::Level::notice,
-         "waiting",
-         fmt::format("waiting{}: held by {}", since, who),
-         {{"holder", holder}, {"waited_seconds", std::chrono::duration<double>(so_far).count()}}});
+    messages_({guard::Level::notice,
+               "waiting",
+               fmt::format("waiting{}: held by {}", since, who),
+               {{"holder", standing.holder},
+                {"waited_seconds", std::chrono::duration<double>(so_far).count()}}});
     return next_;
 }
 

@@ -4,6 +4,7 @@
 
 #include "cli/messages.hpp"
 #include "guard/clock.hpp"
+#include "store/store.hpp"
 
 namespace cli {
 
@@ -13,8 +14,8 @@ class WaitingLines {
 public:
     explicit WaitingLines(Messages& messages) noexcept;
 
-    /// The slot is held by `holder` (a token). Says so if it is time; returns when it will be next.
-    guard::Deadline taken(const std::string& holder);
+    /// How the wait stands. Says so if it is time; returns when it will be next.
+    guard::Deadline stands(const store::Standing& standing);
 
     [[nodiscard]] guard::Duration waited() const noexcept;
 

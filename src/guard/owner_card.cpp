@@ -91,7 +91,7 @@ std::string describe_holder(std::string_view token) {
     constexpr std::size_t enough = 60;
     std::string shown{token.substr(0, enough)};
     if (token.size() > enough) shown += "...";
-    return token.empty() ? "something that is no lock (a value of another type)"
+    return token.empty() ? "nobody at the moment, but others wait for it and came first"
                          : "another client (token " + shown + ")";
 }
 

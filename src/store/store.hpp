@@ -12,9 +12,14 @@
 
 namespace store {
 
-/// Told while an entry waits: `holder` is the token that holds the slot. Returns when it wants to
-/// be told again at the latest.
-using OnTaken = std::function<guard::Deadline(const std::string& holder)>;
+/// How an entry stands while it waits.
+struct Standing {
+    std::string holder;                ///< the token that holds the slot; empty while it is free
+    std::optional<long long> ahead{};  ///< how many came before, where the store has a queue
+};
+
+/// Told while an entry waits. Returns when it wants to be told again at the latest.
+using OnTaken = std::function<guard::Deadline(const Standing& standing)>;
 
 /// Where slots are kept: the contract of DESIGN section 3, which tests/store/contract.cpp tries on
 /// every store. An object serves one claim of one process.

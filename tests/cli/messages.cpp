@@ -90,7 +90,7 @@ TEST_CASE("a key of another type is waited for and named as what it is") {
     redis.command({"RPUSH", key_of("agent:list"), "x"});
     auto run = sandbox_lock(redis.unix_url(), {"-n", "agent:list", "--", "true"});
     CHECK(run.wait() == 75);
-    CHECK(run.err().find("another type") != std::string::npos);
+    CHECK(run.err().find("a value that is no lock") != std::string::npos);
     CHECK(redis.command({"TYPE", key_of("agent:list")}) == "list");
     redis.command({"DEL", key_of("agent:list")});
 }

@@ -129,11 +129,15 @@ Launch at(const Pty& pty, const Desk& desk) {
 }
 
 /// Makes sure that what was sent to the keeper before has come to the command, by a signal after
-/// it.
+/// it. Sent again if need be: what came before may wake the shell, which then sleeps on a signal
+/// that comes just before its next read.
 void fence(const Desk& desk, pid_t keeper) {
     REQUIRE(support::rests_in_read(desk.command()));
-    kill(keeper, SIGUSR2);
-    REQUIRE(desk.logged("got USR2."));
+    REQUIRE(eventually([&] {
+        kill(keeper, SIGUSR2);
+        return eventually([&] { return desk.times("got USR2.") > 0; },
+                          std::chrono::milliseconds{500});
+    }));
 }
 
 /// An interactive bash at a terminal of its own, with sandbox-lock in its PATH.

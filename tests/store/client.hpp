@@ -56,8 +56,8 @@ struct Client {
         store = std::move(*opened);
     }
     auto enter(guard::Patience patience = {}) {
-        return store->enter(patience, run, [this](const std::string& holder) {
-            holders.push_back(holder);
+        return store->enter(patience, run, [this](const store::Standing& standing) {
+            holders.push_back(standing.holder);
             return guard::never;
         });
     }

@@ -146,8 +146,10 @@ TEST_CASE("a server that cannot serve is named in plain words") {
 
 TEST_CASE("INFO is a right that may be missing") {
     RedisServer redis;
-    redis.command({"ACL", "SETUSER", "small", "on", ">pw", "~agentscope:*", "~{agentscope:*",
-                   "-@all", "+eval", "+evalsha", "+get", "+set", "+del", "+pexpire", "+time"});
+    redis.command(
+        {"ACL",   "SETUSER", "small",    "on",      ">pw",    "~agentscope:*", "~{agentscope:*",
+         "-@all", "+eval",   "+evalsha", "+get",    "+set",   "+del",          "+pexpire",
+         "+pttl", "+time",   "+zadd",    "+zrange", "+zrank", "+zrem",         "+zscore"});
     Client client("redis+unix://small:pw@" + redis.socket(), "agent:small");
     const auto lease = client.enter(once);
     REQUIRE(lease);

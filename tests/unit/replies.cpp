@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 
 #include "guard/lease.hpp"
-#include "store/redis/redis_store.hpp"
+#include "store/redis/keys.hpp"
 
 using guard::Fault;
-using store::redis::fence_key;
+using store::redis::CompanionKeys;
 using store::redis::passes_by_itself;
 using store::redis::plain_words;
 
@@ -32,12 +32,12 @@ TEST_CASE("error replies are told apart and named in plain words") {
 }
 
 TEST_CASE("the fence shares the slot's hash slot") {
-    CHECK(fence_key("p:agent:x") == "{p:agent:x}:fence");
-    CHECK(fence_key("p:agent:{x}y") == "{x}:p:agent:{x}y:fence");
-    CHECK(fence_key("p:agent:{x") == "{p:agent:{x}:fence");
-    CHECK(fence_key("p:agent:a{}b{c}") == "{p:agent:a{}b{c}}:fence");
+    CHECK(CompanionKeys("p:agent:x").fence == "{p:agent:x}:fence");
+    CHECK(CompanionKeys("p:agent:{x}y").fence == "{x}:p:agent:{x}y:fence");
+    CHECK(CompanionKeys("p:agent:{x").fence == "{p:agent:{x}:fence");
+    CHECK(CompanionKeys("p:agent:a{}b{c}").fence == "{p:agent:a{}b{c}}:fence");
     // No slot has the name of another one's fence.
-    CHECK(fence_key("p:agent:{x}y") != "p:agent:{x}y:fence");
+    CHECK(CompanionKeys("p:agent:{x}y").fence != "p:agent:{x}y:fence");
 }
 
 TEST_CASE("a lease ends before its ttl does, counted from the asking") {

@@ -98,7 +98,7 @@ Result<Done> FileStore::lock(LockFile& file, const guard::Patience& patience, Po
     if (!wait) return wait.error();
     wait_ = std::move(*wait);
     for (;;) {
-        const Deadline tell_again = on_taken(holder_of(file));
+        const Deadline tell_again = on_taken({holder_of(file)});
         switch (poller.wait(wait_->ended(), POLLIN, std::min(tell_again, patience.until))) {
             case Wake::interrupted:
                 wait_.reset();

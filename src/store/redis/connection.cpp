@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <initializer_list>
@@ -126,8 +127,8 @@ Result<Done> Connection::log_in(const Endpoint& endpoint, Deadline until, Poller
     return Done{};
 }
 
-Result<Reply> Connection::request(std::span<const std::string_view> command, Deadline until,
-                                  Poller& poller) {
+Result<Done> Connection::send(std::span<const std::string_view> command, Deadline until,
+                              Poller& poller) {
     std::vector<const char*> words;
     std::vector<std::size_t> lengths;
     words.reserve(command.size());
@@ -139,14 +140,46 @@ Result<Reply> Connection::request(std::span<const std::string_view> command, Dea
     if (redisAppendCommandArgv(context_.get(), static_cast<int>(words.size()), words.data(),
                                lengths.data()) != REDIS_OK)
         return broken();
+    return send_all(until, poller);
+}
 
+Result<Reply> Connection::request(std::span<const std::string_view> command, Deadline until,
+                                  Poller& poller) {
     ++overdue_;
-    const auto sent = send_all(until, poller);
-    if (!sent) return sent.error();
+    if (const auto sent = send(command, until, poller); !sent) return sent.error();
     for (;;) {
         auto reply = next_reply(until, poller);
         if (!reply || --overdue_ == 0) return reply;
     }
+}
+
+Result<bool> Connection::subscribe(const std::string& channel, Deadline until, Poller& poller) {
+    const std::array<std::string_view, 2> resp3{"HELLO", "3"};
+    const auto hello = request(resp3, until, poller);
+    if (!hello) return hello.error();
+    if ((*hello)->type == REDIS_REPLY_ERROR) return false;
+
+    const std::array<std::string_view, 2> subscription{"SUBSCRIBE", channel};
+    if (const auto sent = send(subscription, until, poller); !sent) return sent.error();
+    auto answer = next_of_any_kind(until, poller);
+    if (!answer) return answer.error();
+    subscribed_ = (*answer)->type == REDIS_REPLY_PUSH;
+    return subscribed_;
+}
+
+Result<bool> Connection::track(Deadline until, Poller& poller) {
+    const std::array<std::string_view, 4> command{"CLIENT", "TRACKING", "ON", "NOLOOP"};
+    const auto reply = request(command, until, poller);
+    if (!reply) return reply.error();
+    tracking_ = (*reply)->type != REDIS_REPLY_ERROR;
+    return tracking_;
+}
+
+Reply Connection::next_push() noexcept {
+    if (pushes_.empty()) return nullptr;
+    auto push = std::move(pushes_.front());
+    pushes_.pop_front();
+    return push;
 }
 
 Result<Done> Connection::send_all(Deadline until, Poller& poller) {
@@ -159,6 +192,14 @@ Result<Done> Connection::send_all(Deadline until, Poller& poller) {
 }
 
 Result<Reply> Connection::next_reply(Deadline until, Poller& poller) {
+    for (;;) {
+        auto reply = next_of_any_kind(until, poller);
+        if (!reply || (*reply)->type != REDIS_REPLY_PUSH) return reply;
+        pushes_.push_back(std::move(*reply));
+    }
+}
+
+Result<Reply> Connection::next_of_any_kind(Deadline until, Poller& poller) {
     for (void* reply = nullptr;;) {
         if (redisGetReplyFromReader(context_.get(), &reply) != REDIS_OK) return broken();
         if (reply != nullptr) return Reply{static_cast<redisReply*>(reply)};
@@ -170,12 +211,16 @@ Result<Reply> Connection::next_reply(Deadline until, Poller& poller) {
 
 bool Connection::still_open() noexcept {
     if (redisBufferRead(context_.get()) != REDIS_OK) return false;
-    for (void* late = nullptr; overdue_ > 0; --overdue_, late = nullptr) {
+    for (;;) {
+        void* late = nullptr;
         if (redisGetReplyFromReader(context_.get(), &late) != REDIS_OK) return false;
-        if (late == nullptr) return true;
-        freeReplyObject(late);
+        Reply reply{static_cast<redisReply*>(late)};
+        if (!reply) return true;
+        if (reply->type == REDIS_REPLY_PUSH)
+            pushes_.push_back(std::move(reply));
+        else
+            --overdue_;
     }
-    return true;
 }
 
 Error Connection::broken() const {

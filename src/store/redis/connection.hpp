@@ -2,8 +2,10 @@
 
 #include <hiredis/hiredis.h>
 
+#include <deque>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "guard/poller.hpp"
@@ -28,6 +30,23 @@ public:
     guard::Result<Reply> request(std::span<const std::string_view> command, guard::Deadline until,
                                  guard::Poller& poller);
 
+    /// Switches to RESP3 and subscribes to `channel`, so that messages come beside the replies.
+    /// False where the server or the user's rights do not allow that. After an error the connection
+    /// is of no use: an answer to SUBSCRIBE is a push, and a refusal would be taken for the reply
+    /// to the next command.
+    guard::Result<bool> subscribe(const std::string& channel, guard::Deadline until,
+                                  guard::Poller& poller);
+    [[nodiscard]] bool subscribed() const noexcept { return subscribed_; }
+
+    /// Has the server send an invalidation when a key changes that a later command has read (CLIENT
+    /// TRACKING). False where that is not allowed.
+    guard::Result<bool> track(guard::Deadline until, guard::Poller& poller);
+    [[nodiscard]] bool tracking() const noexcept { return tracking_; }
+
+    /// The next message that has come beside the replies; none where there is none.
+    [[nodiscard]] Reply next_push() noexcept;
+    [[nodiscard]] bool has_push() const noexcept { return !pushes_.empty(); }
+
     /// For poll(2): readable while idle means that the server closed, or late replies.
     [[nodiscard]] int fd() const noexcept { return context_->fd; }
 
@@ -44,11 +63,17 @@ private:
     guard::Result<guard::Done> log_in(const Endpoint& endpoint, guard::Deadline until,
                                       guard::Poller& poller);
     guard::Result<guard::Done> send_all(guard::Deadline until, guard::Poller& poller);
+    guard::Result<guard::Done> send(std::span<const std::string_view> command,
+                                    guard::Deadline until, guard::Poller& poller);
+    guard::Result<Reply> next_of_any_kind(guard::Deadline until, guard::Poller& poller);
     guard::Result<Reply> next_reply(guard::Deadline until, guard::Poller& poller);
     [[nodiscard]] guard::Error broken() const;
 
     Context context_;
     int overdue_ = 0;  ///< replies that nobody waits for any more
+    std::deque<Reply> pushes_;
+    bool subscribed_ = false;
+    bool tracking_ = false;
 };
 
 }  // namespace store::redis

@@ -1,35 +1,109 @@
--- Enters the slot if nobody holds it. Another client sees SET key token NX PX ttl, no more.
--- KEYS: the slot, its fence. ARGV: token, ttl in ms, fence's ttl in ms, grace in s (0: none).
--- Answers {'entered', fence} or {'taken', holder's token} or {'young'}: a server that has just
--- started may have lost its keys, so those who held them get the grace to set them again first.
+-- Enters the slot if nobody holds it and nobody came before. Another client sees
+-- SET key token NX PX ttl, no more.
+-- KEYS: the slot, its fence, its queue, its presence list, its mark of a mixed fleet.
+-- ARGV: token, ttl in ms, fence's ttl in ms, grace in s (0: none), waiter's name ('': does not
+-- wait), its arrival in us ('': now), for how long it counts as present in ms.
+-- Answers {'entered', fence}, or {'taken', holder's token, place, arrival, ms left}, or
+-- {'behind', '', place, arrival}: the slot is free for one who came before, or
+-- {'open', '', place, arrival}: it is left to clients that do not know the queue for a moment, or
+-- {'young'}: a server that has just started may have lost its keys, so those who held them get the
+-- grace to set them again first.
+-- include: queue.lua
+
+local me = ARGV[5]
+local mixed_for = 86400000 -- ms for which a fleet counts as mixed
+local gap = 600000 -- us: a client that polls twice a second finds the slot free
+local pause = 30000000 -- us between two gaps that nobody used
+
+local function is_ours(token) return string.sub(token, 1, 6) == '{"id":' end
+
+-- Joins the queue, or keeps the place in it. The arrival grows even if the clock is set back.
+local function stay(now)
+  if me == '' then return -1, '' end
+  local arrival = ARGV[6]
+  if arrival == '' then
+    local last = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
+    arrival = exact(math.max(now, tonumber(last or 0) + 1))
+  end
+  redis.call('ZADD', KEYS[3], 'NX', arrival, me)
+  redis.call('ZADD', KEYS[4], exact(now + ARGV[7] * 1000), me)
+  redis.call('PEXPIRE', KEYS[3], 60000)
+  redis.call('PEXPIRE', KEYS[4], 60000)
+  return redis.call('ZRANK', KEYS[3], me), arrival
+end
+
+local function is_young(now)
+  local grace = tonumber(ARGV[4])
+  if grace == 0 then return false end
+  -- A server counts as saved when it starts, and LASTSAVE is far cheaper than INFO.
+  local saved = redis.pcall('LASTSAVE')
+  if type(saved) == 'number' and now / 1000000 - saved > grace + 1 then return false end
+  -- The right to INFO is optional.
+  local info = redis.pcall('INFO', 'server')
+  local uptime = type(info) == 'string' and tonumber(string.match(info, 'uptime_in_seconds:(%d+)'))
+  -- A difference of whole seconds: it says 1 of a server that may be hardly older than nothing.
+  return uptime and uptime <= grace
+end
+
+-- Clients that do not know the queue poll, and would never find the slot free while there is one. So
+-- where one of them has been seen in the last day, the slot is left open for a moment: after each
+-- holder from the queue while they use it, and once in a while if they do not.
+-- KEYS[5] has 'other', 'due:TIME' of the next such moment, or 'open:TIME' of its end.
+local function is_left_open(now)
+  local mark = redis.call('GET', KEYS[5])
+  if not mark then return false end
+  local time = tonumber(string.match(mark, ':(%d+)') or 0)
+  local is_open = string.sub(mark, 1, 5) == 'open:'
+  local function remark(word, at) redis.call('SET', KEYS[5], word .. exact(at), 'KEEPTTL') end
+  if is_open and now < time then return true end
+  if is_open then
+    remark('due:', now + pause)
+  elseif mark == 'other' then
+    remark('due:', now)
+  elseif now >= time then
+    remark('open:', now + gap)
+    return true
+  end
+  return false
+end
+
 local holder = redis.pcall('GET', KEYS[1])
 if type(holder) == 'table' and holder.err then
   if string.sub(holder.err, 1, 9) ~= 'WRONGTYPE' then return holder end
-  holder = ''
+  holder = 'a value that is no lock'
 end
+local now = time_now()
 if holder == ARGV[1] then
   -- Our own: the answer to an earlier try was lost on the way.
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
 elseif holder then
-  return {'taken', holder}
+  if not is_ours(holder) then redis.call('SET', KEYS[5], 'other', 'PX', mixed_for) end
+  local place, arrival = stay(now)
+  return {'taken', holder, place, arrival, redis.call('PTTL', KEYS[1])}
 else
-  local grace = tonumber(ARGV[4])
-  -- A server counts as saved when it starts, and LASTSAVE is far cheaper than INFO.
-  local saved = grace > 0 and redis.pcall('LASTSAVE')
-  local old = type(saved) == 'number' and redis.call('TIME')[1] - saved > grace
-  if grace > 0 and not old then
-    -- The right to INFO is optional.
-    local info = redis.pcall('INFO', 'server')
-    local uptime = type(info) == 'string' and tonumber(string.match(info, 'uptime_in_seconds:(%d+)'))
-    -- A difference of whole seconds: it says 1 of a server that may be hardly older than nothing.
-    if uptime and uptime <= grace then return {'young'} end
+  if is_young(now) then return {'young'} end
+  local first = first_present(now)
+  if first and first ~= me then
+    local _, arrival = stay(now)
+    first = wake_first(now, me)
+    if first and first ~= me then
+      return {'behind', '', me ~= '' and redis.call('ZRANK', KEYS[3], me) or -1, arrival}
+    end
+  end
+  if first and is_left_open(now) then
+    local place, arrival = stay(now)
+    return {'open', '', place, arrival}
   end
   redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
+  if first then
+    forget(me)
+    -- They may have to watch the slot from now on.
+    for _, waiter in ipairs(redis.call('ZRANGE', KEYS[3], 0, 1)) do tell(waiter, 'near') end
+  end
 end
 -- At least the time, so that it still grows after it has expired. Below 2^53, exact in a double.
-local now = redis.call('TIME')
 local last = redis.pcall('GET', KEYS[2])
 last = type(last) == 'string' and tonumber(last) or 0
-local fence = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
+local fence = exact(math.max(last + 1, now))
 redis.call('SET', KEYS[2], fence, 'PX', ARGV[3])
 return {'entered', fence}

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <random>
 
+#include "store/redis/keys.hpp"
+#include "store/redis/place.hpp"
 #include "store/redis/session.hpp"
 
 namespace store::redis {
@@ -34,6 +35,14 @@ constexpr Duration fence_ttl = 24h;
 /// grace, so that a holder is back in time.
 constexpr Duration first_pause = 50ms;
 constexpr Duration longest_pause = 250ms;
+/// How long the first in the queue may take after it was woken, before the next one looks:
+/// queue.lua.
+constexpr Duration standby = 1s;
+/// How long the slot is left open in a mixed fleet: enter.lua.
+constexpr Duration open_gap = 600ms;
+/// Whoever comes near the head of the queue has time to set about it; under quick hand-overs it is
+/// its turn before.
+constexpr Duration approach = 100ms;
 
 class Backoff {
 public:
@@ -62,9 +71,9 @@ public:
         : session_(std::move(endpoint)),
           connect_timeout_(access.connect_timeout),
           response_timeout_(access.response_timeout),
-          retry_interval_(access.retry_interval),
           claim_(std::move(claim)),
-          fence_key_(fence_key(claim_.key)),
+          keys_(claim_.key),
+          place_(claim_.key, keys_.queue, claim_.token, access.retry_interval),
           reporter_(std::move(reporter)) {}
 
     Result<Lease> enter(const guard::Patience& patience, Poller& poller,
@@ -78,9 +87,10 @@ public:
 private:
     /// What one try to enter found.
     struct Attempt {
-        enum Outcome { entered, taken, young, failed } outcome;
+        enum Outcome { entered, taken, behind, open, young, failed } outcome;
         Lease lease{};
         std::string holder;
+        Duration left{};  ///< of the holder's lease
         Error error{Fault::internal, ""};
         bool passing = false;    ///< failed, but a later try may do better
         bool by_server = false;  ///< failed, and it was the server that said so
@@ -99,7 +109,11 @@ private:
     Attempt read_answer(const redisReply& reply, Deadline asked);
     std::optional<Error> verdict(const Attempt& tried, const guard::Patience& patience,
                                  const Contact& contact) const;
+    Result<Done> open_ears(Deadline until, Poller& poller);
     Duration rest_after(const Attempt& tried, Contact& contact);
+    Wake rest(Deadline again, const Attempt& tried, const OnTaken& on_taken, Poller& poller);
+    Deadline heed(const redisReply& push, Deadline again) const;
+    bool key_has_changed();
     Renewal renew(Deadline& deadline, LeasedRun& run);
     Renewal renewal_failed(const Error& error);
     Result<std::string> ask_renewal(bool restore, Deadline until, Poller& poller);
@@ -111,13 +125,15 @@ private:
     Session session_;
     Duration connect_timeout_;
     Duration response_timeout_;
-    Duration retry_interval_;
     guard::Claim claim_;
-    std::string fence_key_;
+    CompanionKeys keys_;
+    Place place_;
     guard::Reporter reporter_;
 
     bool asked_ = false;          ///< an entry was asked for, and the slot may be ours
     bool server_is_old_ = false;  ///< the server is known to be older than the grace
+    bool has_messages_ = true;    ///< as far as is known, they may be used
+    bool has_tracking_ = true;    ///< the same
     std::string trouble_;         ///< what renewals fail with at present
 };
 
@@ -129,19 +145,20 @@ Result<Lease> RedisStore::enter(const guard::Patience& patience, Poller& poller,
             attempt(contact.answered ? after(BootClock::now(), response_timeout_)
                                      : std::min(contact.first_answer, patience.until),
                     poller);
-        if (tried.outcome == Attempt::entered) return tried.lease;
+        if (tried.outcome == Attempt::entered) {
+            place_.leave();  // the script has done it
+            return tried.lease;
+        }
         if (tried.by_server) contact.complaint = tried.error;
         if (auto error = verdict(tried, patience, contact)) return *error;
-        // A try comes often enough for whatever is told of it.
-        if (tried.outcome == Attempt::taken) (void)on_taken(tried.holder);
-
         Deadline again = after(BootClock::now(), rest_after(tried, contact));
         // Whoever comes too early at a young server might overlap with one that still holds a
         // lease.
         if (tried.outcome != Attempt::young) again = std::min(again, patience.until);
-        Wake wake = session_.idle(again, poller);
-        if (wake ==
-            Wake::ready) {  // cut off, perhaps by a restart or a failover: holders come first
+        const bool was_connected = session_.connected();
+        Wake wake = rest(again, tried, on_taken, poller);
+        if (was_connected && !session_.connected() && wake != Wake::interrupted) {
+            // Cut off, perhaps by a restart or a failover: holders come first.
             server_is_old_ = false;
             wake = session_.idle(after(BootClock::now(), grace), poller);
         }
@@ -149,16 +166,80 @@ Result<Lease> RedisStore::enter(const guard::Patience& patience, Poller& poller,
     }
 }
 
+/// Waits until it is time for the next try; `ready` where a message or a cut makes it so.
+Wake RedisStore::rest(Deadline again, const Attempt& tried, const OnTaken& on_taken,
+                      Poller& poller) {
+    const bool waits = tried.outcome == Attempt::taken || tried.outcome == Attempt::behind ||
+                       tried.outcome == Attempt::open;
+    const bool joined = place_.rank() >= 0;  // the first try asks without a place in the queue
+    const auto tell = [&] {
+        return waits && joined ? on_taken({tried.holder, place_.rank()}) : guard::never;
+    };
+    const bool was_connected = session_.connected();
+    for (Deadline tell_again = tell();;) {
+        const Wake wake = session_.idle(std::min(again, tell_again), poller);
+        if (wake == Wake::interrupted || (was_connected && !session_.connected())) return wake;
+        while (const auto push = session_.next_push()) again = heed(*push, again);
+        const auto now = BootClock::now();
+        if (now >= again) return wake;
+        if (now >= tell_again) tell_again = tell();
+    }
+}
+
+/// When to try after a message, if the next try was to be at `again`.
+Deadline RedisStore::heed(const redisReply& push, Deadline again) const {
+    const auto now = BootClock::now();
+    switch (place_.read(push)) {
+        case Word::none:
+            break;
+        case Word::go:
+            return now;
+        case Word::near:
+            return std::min(again, now + approach);
+        case Word::change:
+            return place_.is_first() ? now : std::min(again, now + standby);
+    }
+    return again;
+}
+
+/// Whoever waits listens for messages, and watches the slot when it is near the head. Where that is
+/// not allowed, it polls.
+Result<Done> RedisStore::open_ears(Deadline until, Poller& poller) {
+    const auto lacks = [&](const char* what) {
+        tell(Level::detail, "polling",
+             std::string("the server or the user's rights allow no ") + what +
+                 ": polling at the retry interval");
+        return false;
+    };
+    if (has_messages_ && !session_.subscribed()) {
+        const auto listens = session_.subscribe(place_.channel(), until, poller);
+        if (!listens) return listens.error();
+        has_messages_ = *listens || lacks("messages (HELLO 3, SUBSCRIBE)");
+    }
+    place_.listens(session_.subscribed());
+    if (has_messages_ && has_tracking_ && place_.watches() && !session_.tracking()) {
+        const auto tracks = session_.track(until, poller);
+        if (!tracks) return tracks.error();
+        has_tracking_ = *tracks || lacks("CLIENT TRACKING");
+    }
+    return Done{};
+}
+
 RedisStore::Attempt RedisStore::attempt(Deadline until, Poller& poller) {
     if (const auto connected = session_.connect(until, poller); !connected)
         return {.outcome = Attempt::failed, .error = connected.error()};
+    if (place_.waits())
+        if (const auto ears = open_ears(until, poller); !ears)
+            return {.outcome = Attempt::failed, .error = ears.error(), .passing = true};
     asked_ = true;
     const Deadline asked = BootClock::now();
-    const auto reply = session_.evaluate(
-        enter_script, 2,
-        {claim_.key, fence_key_, claim_.token, milliseconds(claim_.ttl), milliseconds(fence_ttl),
-         server_is_old_ ? "0" : std::to_string(grace.count())},
-        until, poller);
+    const auto reply =
+        session_.evaluate(enter_script, 5,
+                          {claim_.key, keys_.fence, keys_.queue, keys_.presence, keys_.mixed,
+                           claim_.token, milliseconds(claim_.ttl), milliseconds(fence_ttl),
+                           server_is_old_ ? "0" : std::to_string(grace.count()), place_.name(),
+                           place_.arrival(), milliseconds(place_.presence())},
+                          until, poller);
     if (!reply) return {.outcome = Attempt::failed, .error = reply.error(), .passing = true};
     Attempt tried = read_answer(**reply, asked);
     asked_ = tried.outcome == Attempt::entered || tried.outcome == Attempt::failed;
@@ -174,7 +255,14 @@ RedisStore::Attempt RedisStore::read_answer(const redisReply& reply, Deadline as
                 .by_server = true};
     const auto word = text_at(reply, 0);
     const auto detail = text_at(reply, 1);
-    if (word == "taken") return {.outcome = Attempt::taken, .holder = std::string(detail)};
+    const auto stand = [&](Attempt::Outcome outcome) -> Attempt {
+        place_.stands(number_at(reply, 2).value_or(-1), std::string(text_at(reply, 3)));
+        const std::chrono::milliseconds left{number_at(reply, 4).value_or(0)};
+        return {.outcome = outcome, .holder = std::string(detail), .left = left};
+    };
+    if (word == "taken") return stand(Attempt::taken);
+    if (word == "behind") return stand(Attempt::behind);
+    if (word == "open") return stand(Attempt::open);
     if (word == "young") return {.outcome = Attempt::young};
     std::uint64_t fence = 0;
     const auto [end, error] = std::from_chars(detail.data(), detail.data() + detail.size(), fence);
@@ -190,7 +278,8 @@ std::optional<Error> RedisStore::verdict(const Attempt& tried, const guard::Pati
                                          const Contact& contact) const {
     const auto now = BootClock::now();
     const bool wait_is_over = patience.once || now >= patience.until;
-    if (tried.outcome == Attempt::taken && wait_is_over) return Error{Fault::taken, tried.holder};
+    if (tried.outcome != Attempt::failed && tried.outcome != Attempt::young && wait_is_over)
+        return Error{Fault::taken, tried.holder};
     if (tried.outcome != Attempt::failed) return std::nullopt;
     // A store that is down from the start is told soon; one that goes down later may come back.
     const bool may_pass =
@@ -219,10 +308,14 @@ Duration RedisStore::rest_after(const Attempt& tried, Contact& contact) {
              "the store has just started: those who held leases get 1 s to come back first");
         return grace;
     }
-    // Ten per cent up or down, so that waiters who came together do not stay together.
-    thread_local std::minstd_rand random{std::random_device{}()};
-    const double factor = std::uniform_real_distribution<>(0.9, 1.1)(random);
-    return std::chrono::duration_cast<Duration>(retry_interval_ * factor);
+    const bool joins = !place_.waits();
+    place_.start_to_wait();
+    // A key is tracked when it is read after the tracking has begun.
+    const bool may_track = has_tracking_ && session_.subscribed() && !session_.tracking();
+    if (joins || (may_track && place_.watches())) return Duration::zero();
+    if (tried.outcome == Attempt::open) return open_gap;
+    if (tried.outcome == Attempt::behind) return std::min(standby, place_.rest({}));
+    return place_.rest(tried.left);
 }
 
 Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
@@ -235,8 +328,11 @@ Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
         if (wake == Wake::interrupted) return {};
         if (BootClock::now() >= deadline)
             return {true, claim_.renew ? "it could not be renewed in time" : "its time is over"};
-        if (!claim_.renew) continue;     // the connection is of no use until the release
-        switch (renew(deadline, run)) {  // also at once when the server has cut us off
+        const bool changed = key_has_changed();
+        if (!claim_.renew) continue;  // the connection is of no use until the release
+        // At once when the server has cut us off, or somebody has changed the key.
+        if (wake == Wake::ready && session_.connected() && !changed) continue;
+        switch (renew(deadline, run)) {
             case Renewal::done:
                 next = after(BootClock::now(), beat);
                 backoff = {};
@@ -248,6 +344,14 @@ Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
                 break;
         }
     }
+}
+
+/// By the messages that have come; those for a waiter come late and do not count any more.
+bool RedisStore::key_has_changed() {
+    bool changed = false;
+    while (const auto push = session_.next_push())
+        changed = changed || place_.read(*push) == Word::change;
+    return changed;
 }
 
 /// One try to renew. After a failure it may be tried again until the deadline.
@@ -301,12 +405,16 @@ Result<std::string> RedisStore::ask_renewal(bool restore, Deadline until, Poller
 }
 
 Result<Done> RedisStore::release(Deadline until, Poller& poller) {
-    if (!asked_) return Done{};
+    if (!asked_ && !place_.waits()) return Done{};
     if (auto connected = session_.connect(until, poller); !connected) return connected;
-    auto reply = session_.evaluate(release_script, 1, {claim_.key, claim_.token}, until, poller);
+    auto reply = session_.evaluate(
+        release_script, 4,
+        {claim_.key, keys_.fence, keys_.queue, keys_.presence, claim_.token, place_.name()}, until,
+        poller);
     if (!reply) return reply.error();
     if ((*reply)->type == REDIS_REPLY_ERROR) return session_.named(plain_words(text_of(**reply)));
     asked_ = false;
+    place_.leave();
     return Done{};
 }
 
@@ -325,18 +433,6 @@ Result<std::unique_ptr<Store>> open(const Url& url, const Access& access, guard:
     if (!endpoint) return endpoint.error();
     return std::unique_ptr<Store>(std::make_unique<RedisStore>(
         std::move(*endpoint), access, std::move(claim), std::move(reporter)));
-}
-
-std::string fence_key(const std::string& key) {
-    // A hash tag is what stands between the first '{' and the next '}', if it is not empty: the
-    // cluster specification. Where the key has one, the fence starts with the same. So a fence
-    // always starts with '{', and no slot of a sane prefix can have its name. A key with a '}' and
-    // no tag cannot be wrapped: its fence is in another hash slot, which matters in a cluster only.
-    const auto open = key.find('{');
-    const auto close = open == key.npos ? key.npos : key.find('}', open + 1);
-    const bool tagged = close != key.npos && close > open + 1;
-    return tagged ? key.substr(open, close + 1 - open) + ":" + key + ":fence"
-                  : "{" + key + "}:fence";
 }
 
 }  // namespace store::redis

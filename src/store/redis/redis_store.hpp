@@ -12,8 +12,4 @@ namespace store::redis {
                                                          guard::Claim claim,
                                                          guard::Reporter reporter);
 
-/// The key of the slot's fence, in the same cluster hash slot as `key`: `{key}:fence`, or
-/// `{tag}:key:fence` where `key` has a hash tag of its own.
-[[nodiscard]] std::string fence_key(const std::string& key);
-
 }  // namespace store::redis

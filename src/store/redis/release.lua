@@ -1,8 +1,17 @@
--- Frees the slot only while this token still holds it.
--- KEYS: the slot. ARGV: token. Answers the number of keys deleted.
+-- Frees the slot only while this token still holds it, and leaves the queue; wakes who is next.
+-- KEYS: the slot, its fence, its queue, its presence list. ARGV: token, waiter's name or ''.
+-- Answers the number of keys deleted.
+-- include: queue.lua
+
 local holder = redis.pcall('GET', KEYS[1])
-if holder == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-if type(holder) == 'table' and holder.err and string.sub(holder.err, 1, 9) ~= 'WRONGTYPE' then
-  return holder
+if type(holder) == 'table' and holder.err then
+  if string.sub(holder.err, 1, 9) ~= 'WRONGTYPE' then return holder end
+  holder = ''
 end
-return 0
+local mine = holder == ARGV[1]
+if mine then redis.call('DEL', KEYS[1]) end
+local waited = ARGV[2] ~= ''
+if waited then forget(ARGV[2]) end
+-- Whoever leaves may have been the one who was woken.
+if mine or (waited and not holder) then wake_first(time_now(), '') end
+return mine and 1 or 0

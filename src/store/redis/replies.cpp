@@ -75,8 +75,19 @@ std::string_view text_of(const redisReply& reply) noexcept {
 }
 
 std::string_view text_at(const redisReply& reply, std::size_t index) noexcept {
-    if (reply.type != REDIS_REPLY_ARRAY || index >= reply.elements) return {};
-    return text_of(*reply.element[index]);
+    const auto* element = element_at(reply, index);
+    return element == nullptr ? std::string_view{} : text_of(*element);
+}
+
+const redisReply* element_at(const redisReply& reply, std::size_t index) noexcept {
+    const bool list = reply.type == REDIS_REPLY_ARRAY || reply.type == REDIS_REPLY_PUSH;
+    return list && index < reply.elements ? reply.element[index] : nullptr;
+}
+
+std::optional<long long> number_at(const redisReply& reply, std::size_t index) noexcept {
+    const auto* element = element_at(reply, index);
+    if (element == nullptr || element->type != REDIS_REPLY_INTEGER) return std::nullopt;
+    return element->integer;
 }
 
 guard::Error plain_words(std::string_view error_reply) {

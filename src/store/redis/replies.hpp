@@ -3,6 +3,7 @@
 #include <hiredis/hiredis.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,9 +16,16 @@ struct FreeReply {
 };
 using Reply = std::unique_ptr<redisReply, FreeReply>;
 
-/// The bytes of a string or status reply, or of element `index` of an array; empty otherwise.
+/// The bytes of a string or status reply, or of element `index` of an array or push; empty
+/// otherwise.
 [[nodiscard]] std::string_view text_of(const redisReply& reply) noexcept;
 [[nodiscard]] std::string_view text_at(const redisReply& reply, std::size_t index) noexcept;
+
+/// Element `index` of an array or push; null where there is none.
+[[nodiscard]] const redisReply* element_at(const redisReply& reply, std::size_t index) noexcept;
+/// The integer at `index`.
+[[nodiscard]] std::optional<long long> number_at(const redisReply& reply,
+                                                 std::size_t index) noexcept;
 
 /// A server's error reply in plain words. Its first word tells the kind (NOAUTH, NOPERM, LOADING
 /// …): the fault is `denied` for logins and rights, `configuration` for a database that is not

@@ -51,8 +51,24 @@ Result<Reply> Session::request(std::initializer_list<std::string_view> command, 
     return reply;
 }
 
+Result<bool> Session::subscribe(const std::string& channel, Deadline until, Poller& poller) {
+    if (subscribed()) return true;
+    auto done = connection_->subscribe(channel, until, poller);
+    if (done) return done;
+    drop();
+    return named(done.error());
+}
+
+Result<bool> Session::track(Deadline until, Poller& poller) {
+    if (tracking()) return true;
+    auto done = connection_->track(until, poller);
+    if (!done) return named(done.error());
+    return done;
+}
+
 Wake Session::idle(Deadline until, Poller& poller) {
     for (;;) {
+        if (connection_ && connection_->has_push()) return Wake::ready;
         const Wake wake = poller.wait(connection_ ? connection_->fd() : -1, POLLIN, until);
         if (wake != Wake::ready) return wake;
         if (connection_->still_open()) continue;

@@ -29,9 +29,23 @@ public:
     guard::Result<Reply> request(std::initializer_list<std::string_view> command,
                                  guard::Deadline until, guard::Poller& poller);
 
-    /// Waits for the time, until interrupted, or until the server closes the connection: that is
-    /// `ready`, and the session is not connected any more.
+    /// On a server that is connected: see Connection. An error breaks the connection.
+    guard::Result<bool> subscribe(const std::string& channel, guard::Deadline until,
+                                  guard::Poller& poller);
+    guard::Result<bool> track(guard::Deadline until, guard::Poller& poller);
+    [[nodiscard]] bool subscribed() const noexcept {
+        return connection_ && connection_->subscribed();
+    }
+    [[nodiscard]] bool tracking() const noexcept { return connection_ && connection_->tracking(); }
+
+    /// Waits for the time, until interrupted, until there is a message, or until the server closes
+    /// the connection. The last two are `ready`; after a close the session is not connected any
+    /// more.
     guard::Wake idle(guard::Deadline until, guard::Poller& poller);
+    [[nodiscard]] bool connected() const noexcept { return connection_.has_value(); }
+    [[nodiscard]] Reply next_push() noexcept {
+        return connection_ ? connection_->next_push() : nullptr;
+    }
 
     void drop() noexcept { connection_.reset(); }
 

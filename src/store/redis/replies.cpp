@@ -21,6 +21,11 @@ constexpr std::array meanings{
     Meaning{"NOAUTH", Fault::denied,
             "the server wants a login: put user and password into the URL (by environment or "
             "configuration file), or use --password-file"},
+    // A command of more than ten words from somebody who has not logged in: readQuery in
+    // networking.c.
+    Meaning{"ERR Protocol error: unauthenticated", Fault::denied,
+            "the server wants a login: put user and password into the URL (by environment or "
+            "configuration file), or use --password-file"},
     Meaning{"WRONGPASS", Fault::denied, "the server refused the user name or password"},
     Meaning{"ERR invalid password", Fault::denied, "the server refused the password"},
     Meaning{"ERR AUTH", Fault::denied,

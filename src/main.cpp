@@ -10,10 +10,10 @@
 #include "cli/exit_status.hpp"
 #include "cli/messages.hpp"
 #include "cli/parse.hpp"
-#include "cli/password_file.hpp"
 #include "cli/reports.hpp"
 #include "cli/waiting.hpp"
 #include "guard/owner_card.hpp"
+#include "inspect.hpp"
 #include "run/command.hpp"
 #include "run/keeper.hpp"
 #include "run/pollers.hpp"
@@ -48,17 +48,12 @@ guard::Claim make_claim(const cli::Invocation& invocation) {
 guard::Result<std::unique_ptr<store::Store>> open_store(const cli::Invocation& invocation,
                                                         const guard::Claim& claim,
                                                         cli::Messages& messages) {
-    const auto& settings = invocation.settings;
-    auto password = cli::find_password(settings.password_file);
-    if (!password) return password.error();
-    auto opened = store::open({settings.store, std::move(*password), settings.connect_timeout,
-                               settings.response_timeout, settings.retry_interval},
-                              claim, [&](const guard::Report& report) { messages(report); });
-    if (opened) return opened;
-    const auto place = invocation.places.find("store");
-    return guard::Error{opened.error().fault,
-                        (place == invocation.places.end() ? "--store" : place->second) + ": " +
-                            opened.error().text};
+    const auto access = access_by(invocation.settings);
+    if (!access) return access.error();
+    auto opened =
+        store::open(*access, claim, [&](const guard::Report& report) { messages(report); });
+    if (!opened) return named_by_place(opened.error(), invocation.places);
+    return opened;
 }
 
 /// One run, from a parsed command line to the exit status.
@@ -277,6 +272,10 @@ int main(int argc, char** argv) {
         return std::fputs(answer->text.c_str(), stdout) < 0 || std::fflush(stdout) != 0
                    ? cli::system_error
                    : EXIT_SUCCESS;
+    if (const auto* request = std::get_if<cli::StatusRequest>(&*parsed))
+        return show_status(*request, original);
+    if (const auto* request = std::get_if<cli::BreakRequest>(&*parsed))
+        return break_lease(*request, original);
     Run run{std::get<cli::Invocation>(*parsed), original};
     // Not by exit(3): taking everything apart first would only cost time.
     _exit(run());

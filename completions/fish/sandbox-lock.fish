@@ -5,6 +5,17 @@
 function __sandbox_lock_place
     set -l words (commandline -opc)
     set -e words[1]
+    if contains -- "$words[1]" status break
+        string match -q -- '-*' (commandline -ct); and echo inspection-option; and return
+        switch $words[-1]
+            case --store --key-prefix --password-file --connect-timeout --response-timeout \
+                --log-format --config --token
+                echo inspection-value
+            case '*'
+                echo key
+        end
+        return
+    end
     set -l options yes
     set -l key no
     set -l string no
@@ -64,7 +75,18 @@ function __sandbox_lock_complete_command
     __fish_complete_subcommand --commandline $place[2..] (commandline -ct)
 end
 
+# Whether the line is one of status or break (as named), at an option or its value.
+function __sandbox_lock_inspects
+    set -l words (commandline -opc)
+    contains -- "$words[2]" $argv; and __sandbox_lock_is_at inspection-option inspection-value
+end
+
 complete -c sandbox-lock -f
+complete -c sandbox-lock -n 'test (count (commandline -opc)) = 1' -x -a 'status\t"who holds which slot" break\t"take a slot away from its holder"'
+complete -c sandbox-lock -n '__sandbox_lock_inspects status' -l json -d 'For programs'
+complete -c sandbox-lock -n '__sandbox_lock_inspects status' -l watch -d 'Show it anew every second'
+complete -c sandbox-lock -n '__sandbox_lock_inspects break' -l token -x -d "The holder's token or its id"
+complete -c sandbox-lock -n '__sandbox_lock_inspects break' -l force -d 'Free the slot at once'
 complete -c sandbox-lock -n '__sandbox_lock_is_at command' -x -a '(__fish_complete_command)'
 complete -c sandbox-lock -n '__sandbox_lock_is_at in-command' -x -a '(__sandbox_lock_complete_command)'
 complete -c sandbox-lock -n '__sandbox_lock_is_at key' -x -a 'session:\t"one session" user:\t"one user" agent:\t"one agent" global:\t"a slot of this name for all" global\t"the one slot for all"'
@@ -79,17 +101,17 @@ complete -c sandbox-lock -n '__sandbox_lock_is_at option' -l no-renew -d 'One le
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l on-lost -x -a 'term\t"End the command" warn\t"Only say so"' -d 'What to do when the lease is lost'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l kill-after -x -d 'From TERM to KILL when ending the command'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option' -l wait-descendants -d 'Hold the slot until all descendants are gone'
-complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l store -x -a 'file: redis:// redis+unix://' -d 'Where slots are kept'
-complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l key-prefix -x -a 'agentscope:sandbox:lock: agentscope:guard:' -d 'Start of store keys'
-complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l password-file -r -F -d "The store's password, on the first line"
-complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l connect-timeout -x -d 'Give up a store that is down'
-complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l response-timeout -x -d 'Give up one request'
-complete -c sandbox-lock -n '__sandbox_lock_is_at option' -s v -l verbose -d 'Tell what is done and how long it took'
-complete -c sandbox-lock -n '__sandbox_lock_is_at option' -s q -l quiet -d 'Errors only'
-complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l log-format -x -a 'text json' -d 'Form of messages'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l store -x -a 'file: redis:// redis+unix://' -d 'Where slots are kept'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l key-prefix -x -a 'agentscope:sandbox:lock: agentscope:guard:' -d 'Start of store keys'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l password-file -r -F -d "The store's password, on the first line"
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l connect-timeout -x -d 'Give up a store that is down'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l response-timeout -x -d 'Give up one request'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option inspection-option' -s v -l verbose -d 'Tell what is done and how long it took'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option inspection-option' -s q -l quiet -d 'Errors only'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l log-format -x -a 'text json' -d 'Form of messages'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -s c -l command -x -a '(__fish_complete_command)' -d 'Run a string by the shell'
-complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l config -r -F -d 'Read this configuration file'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l config -r -F -d 'Read this configuration file'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option' -s x -s e -l exclusive -d 'No effect: every lease is exclusive'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option' -s o -l close -d 'No effect: a lease is never inherited'
-complete -c sandbox-lock -n '__sandbox_lock_is_at option' -s h -l help -d 'Print help'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option inspection-option' -s h -l help -d 'Print help'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option' -s V -l version -d 'Print the version'

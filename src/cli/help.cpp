@@ -11,6 +11,7 @@ constexpr std::string_view head = R"(sandbox-lock runs a command while it holds 
 
 Usage: sandbox-lock [OPTION]... KEY [--] COMMAND [ARG]...
        sandbox-lock [OPTION]... KEY -c STRING
+       sandbox-lock status|break --help
 KEY: session:VALUE, user:VALUE, agent:VALUE, global:VALUE or global
 
 )";
@@ -50,6 +51,31 @@ std::string help_text() {
         previous = &setting;
     }
     return text.append(tail);
+}
+
+std::string_view status_help() noexcept {
+    return R"(Shows which slots are held, by whom, and how many wait for them.
+
+Usage: sandbox-lock status [OPTION]... [KEY]...
+Without KEY: all slots under --key-prefix that are held.
+
+      --json      for programs, see sandbox-lock(1)
+      --watch     show it anew every second
+  -q, --quiet     for one KEY: print nothing; exit status 0: free, 1: held
+  and the options for the store, see sandbox-lock --help
+)";
+}
+
+std::string_view break_help() noexcept {
+    return R"(Takes a slot away from its holder, who ends its command at its next renewal.
+
+Usage: sandbox-lock break [OPTION]... KEY
+Shows the holder and asks. The slot stays closed until the lease would have ended.
+
+      --token T   do not ask, if T is the holder's token or its id: see status --json
+      --force     free the slot at once: until the holder notices, two may overlap
+  and the options for the store, see sandbox-lock --help
+)";
 }
 
 }  // namespace cli

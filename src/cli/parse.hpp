@@ -27,7 +27,25 @@ struct Answer {
     std::string text;
 };
 
-using Parsed = std::variant<Invocation, Answer>;
+/// `sandbox-lock status`: look at slots.
+struct StatusRequest {
+    Settings settings;
+    std::map<std::string_view, std::string> places;
+    std::vector<guard::IsolationKey> keys;  ///< none: all under the prefix
+    bool json = false;
+    bool watch = false;
+};
+
+/// `sandbox-lock break`: take a slot away from its holder.
+struct BreakRequest {
+    Settings settings;
+    std::map<std::string_view, std::string> places;
+    guard::IsolationKey key;
+    std::string token;  ///< the holder that is meant; empty: ask
+    bool force = false;
+};
+
+using Parsed = std::variant<Invocation, Answer, StatusRequest, BreakRequest>;
 
 /// Reads the command line, then the environment, then the configuration files: the first that has a
 /// setting counts. A password in a URL on the command line is overwritten there, so that ps(1)

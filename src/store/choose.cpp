@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <array>
 
+#include "store/file/file_observer.hpp"
 #include "store/file/file_store.hpp"
+#include "store/observer.hpp"
+#include "store/redis/redis_observer.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/store.hpp"
 #include "store/url.hpp"
@@ -11,17 +14,19 @@ namespace {
 
 using Opener = guard::Result<std::unique_ptr<Store>> (*)(const Url&, const Access&, guard::Claim,
                                                          guard::Reporter);
+using ObserverOpener = guard::Result<std::unique_ptr<Observer>> (*)(const Url&, const Access&);
 struct Kind {
     std::string_view scheme;
     std::string_view form;  ///< for messages
     Opener open;
+    ObserverOpener observe;
 };
 
 /// A new store is a folder of its own and a line here.
 constexpr std::array kinds{
-    Kind{"file", "file:[DIR]", file::open},
-    Kind{"redis", "redis://HOST", redis::open},
-    Kind{"redis+unix", "redis+unix:///PATH", redis::open},
+    Kind{"file", "file:[DIR]", file::open, file::observe},
+    Kind{"redis", "redis://HOST", redis::open, redis::observe},
+    Kind{"redis+unix", "redis+unix:///PATH", redis::open, redis::observe},
 };
 
 std::string known_forms() {
@@ -33,18 +38,32 @@ std::string known_forms() {
     return names;
 }
 
+/// The kind that a URL names.
+guard::Result<const Kind*> kind_of(const std::string& text, const Url& url) {
+    const auto kind = std::ranges::find(kinds, url.scheme, &Kind::scheme);
+    if (kind != kinds.end()) return &*kind;
+    return guard::Error{
+        guard::Fault::configuration,
+        "'" + redacted(text) + "' names no store that is known: use " + known_forms()};
+}
+
 }  // namespace
 
 guard::Result<std::unique_ptr<Store>> open(const Access& access, guard::Claim claim,
                                            guard::Reporter reporter) {
     const auto url = Url::parse(access.url);
     if (!url) return url.error();
-    const auto kind = std::ranges::find(kinds, url->scheme, &Kind::scheme);
-    if (kind == kinds.end())
-        return guard::Error{
-            guard::Fault::configuration,
-            "'" + redacted(access.url) + "' names no store that is known: use " + known_forms()};
-    return kind->open(*url, access, std::move(claim), std::move(reporter));
+    const auto kind = kind_of(access.url, *url);
+    if (!kind) return kind.error();
+    return (*kind)->open(*url, access, std::move(claim), std::move(reporter));
+}
+
+guard::Result<std::unique_ptr<Observer>> observe(const Access& access) {
+    const auto url = Url::parse(access.url);
+    if (!url) return url.error();
+    const auto kind = kind_of(access.url, *url);
+    if (!kind) return kind.error();
+    return (*kind)->observe(*url, access);
 }
 
 }  // namespace store

@@ -40,7 +40,7 @@ TEST_CASE("bad input: one clear line, the right status, nothing entered in the s
         {{"agent:", "true"}, 64, "session:VALUE"},
         {{"agent:   ", "true"}, 64, "session:VALUE"},
         {{"job:x", "true"}, 64, "unknown scope"},
-        {{"status"}, 64, "session:VALUE"},
+        {{"-v", "status"}, 64, "session:VALUE"},
         {{"agent:x"}, 64, "no COMMAND"},
         {{"agent:x", "--"}, 64, "no COMMAND"},
         {{"agent:x", "-c", "true", "true"}, 64, "exclude each other"},

@@ -166,7 +166,13 @@ TEST_CASE("bash offers every long option, before and after KEY") {
 TEST_CASE("bash offers scopes for KEY, with no blank after the colon") {
     if (!has_bash()) return;
     const Offers scopes{"compopt: -o nospace", "session:", "user:", "agent:", "global:", "global"};
-    CHECK(bash_offers("sandbox-lock ") == scopes);
+    auto first = scopes;
+    first.insert({"status", "break"});
+    CHECK(bash_offers("sandbox-lock ") == first);
+    CHECK(bash_offers("sandbox-lock status agent:x ") == scopes);
+    CHECK(bash_offers("sandbox-lock status --j") == Offers{"--json"});
+    CHECK(bash_offers("sandbox-lock break --f") == Offers{"--force"});
+    CHECK(bash_offers("sandbox-lock break --store ").contains("file:"));
     CHECK(bash_offers("sandbox-lock -n -w 5 --label=a:b ") == scopes);
     CHECK(bash_offers("sandbox-lock ag") == Offers{"compopt: -o nospace", "agent:"});
     CHECK(bash_offers("sandbox-lock agent:") == Offers{""});
@@ -218,7 +224,14 @@ TEST_CASE("fish offers every long option, before and after KEY") {
 TEST_CASE("fish offers scopes for KEY and the values of options") {
     if (!has("fish")) return;
     const Offers scopes{"session:", "user:", "agent:", "global:", "global"};
-    CHECK(fish_offers("sandbox-lock ") == scopes);
+    auto first = scopes;
+    first.insert({"status", "break"});
+    CHECK(fish_offers("sandbox-lock ") == first);
+    CHECK(fish_offers("sandbox-lock status ") == scopes);
+    CHECK(fish_offers("sandbox-lock status --j") == Offers{"--json"});
+    CHECK(fish_offers("sandbox-lock break --f") == Offers{"--force"});
+    CHECK(fish_offers("sandbox-lock break --store ") ==
+          Offers{"file:", "redis://", "redis+unix://"});
     CHECK(fish_offers("sandbox-lock -nw 5 --label a ") == scopes);
     CHECK(fish_offers("sandbox-lock --on-lost ") == Offers{"term", "warn"});
     CHECK(fish_offers("sandbox-lock --log-format=") ==
@@ -257,6 +270,12 @@ TEST_CASE("zsh offers scopes for KEY") {
     Zsh zsh;
     zsh.type("sandbox-lock -nw 5 ag\t");
     CHECK(zsh.shows("agent:"));
+    Zsh inspecting;
+    inspecting.type("sandbox-lock status --js\t");
+    CHECK(inspecting.shows("--json"));
+    Zsh breaking;
+    breaking.type("sandbox-lock break ag\t");
+    CHECK(breaking.shows("agent:"));
 }
 
 TEST_CASE("zsh lets the command's own completion take over") {

@@ -154,8 +154,7 @@ Descriptor FileStore::anchor() const {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open(const Url& url, const Access&, guard::Claim claim,
-                                    guard::Reporter) {
+Result<std::string> directory_in(const Url& url) {
     const bool elsewhere = !url.host.empty() && url.host != "localhost";
     if (elsewhere || url.port || url.user || url.password || !url.query.empty())
         return Error{Fault::configuration,
@@ -163,7 +162,15 @@ Result<std::unique_ptr<Store>> open(const Url& url, const Access&, guard::Claim 
                      "for the default directory"};
     if (url.path.find('\0') != url.path.npos)
         return Error{Fault::configuration, "the store's URL has a directory with a NUL"};
-    return std::unique_ptr<Store>(std::make_unique<FileStore>(url.path, std::move(claim)));
+    return url.path;
+}
+
+Result<std::unique_ptr<Store>> open(const Url& url, const Access&, guard::Claim claim,
+                                    guard::Reporter) {
+    auto directory = directory_in(url);
+    if (!directory) return directory.error();
+    return std::unique_ptr<Store>(
+        std::make_unique<FileStore>(std::move(*directory), std::move(claim)));
 }
 
 }  // namespace store::file

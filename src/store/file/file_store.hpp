@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "store/store.hpp"
 #include "store/url.hpp"
@@ -13,5 +14,8 @@ namespace store::file {
 [[nodiscard]] guard::Result<std::unique_ptr<Store>> open(const Url& url, const Access& access,
                                                          guard::Claim claim,
                                                          guard::Reporter reporter);
+
+/// The directory that a URL names, empty for the default one; anything else in it is refused.
+[[nodiscard]] guard::Result<std::string> directory_in(const Url& url);
 
 }  // namespace store::file

@@ -78,6 +78,21 @@ std::string file_name(std::string_view key) {
     return name.substr(0, NAME_MAX - end.size()) + end;
 }
 
+std::string key_of_file(std::string_view name) {
+    const auto value = [](char c) { return static_cast<int>(hex_digits.find(c)); };
+    std::string key;
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        if (name[i] == '~') return key + '~';
+        if (name[i] != '%' || i + 2 >= name.size()) {
+            key += name[i];
+            continue;
+        }
+        key += static_cast<char>(value(name[i + 1]) * 16 + value(name[i + 2]));
+        i += 2;
+    }
+    return key;
+}
+
 Result<LockFile> LockFile::open(const Directory& directory, const std::string& name) {
     std::string path = directory.path() + "/" + name;
     auto fd = open_or_make(directory, name);

@@ -15,6 +15,9 @@ namespace store::file {
 /// a name that would be too long the end is replaced by `~` and a hash of the key.
 [[nodiscard]] std::string file_name(std::string_view key);
 
+/// The key of a file's name; of a name that ends with a hash, what is left of it and '~'.
+[[nodiscard]] std::string key_of_file(std::string_view name);
+
 /// What stands in a lock file: two lines, the slot's fence and the token of whoever entered last,
 /// who may have left: only the lock says whether somebody is in.
 struct Record {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 
+#include "guard/owner_card.hpp"
 #include "store/redis/keys.hpp"
 #include "store/redis/place.hpp"
 #include "store/redis/session.hpp"
@@ -43,6 +44,9 @@ constexpr Duration open_gap = 600ms;
 /// Whoever comes near the head of the queue has time to set about it; under quick hand-overs it is
 /// its turn before.
 constexpr Duration approach = 100ms;
+
+/// How renew.lua's answer starts where somebody else holds the slot; the token follows.
+constexpr std::string_view foreign_answer = "foreign:";
 
 class Backoff {
 public:
@@ -135,6 +139,7 @@ private:
     bool has_messages_ = true;    ///< as far as is known, they may be used
     bool has_tracking_ = true;    ///< the same
     std::string trouble_;         ///< what renewals fail with at present
+    std::string intruder_;        ///< who holds the slot that was ours
 };
 
 Result<Lease> RedisStore::enter(const guard::Patience& patience, Poller& poller,
@@ -338,7 +343,8 @@ Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
                 backoff = {};
                 break;
             case Renewal::foreign:
-                return {true, "somebody else holds the slot now"};
+                return {true,
+                        "somebody else holds the slot now: " + guard::describe_holder(intruder_)};
             case Renewal::failed:
                 next = after(BootClock::now(), backoff.next());
                 break;
@@ -373,7 +379,10 @@ RedisStore::Renewal RedisStore::renew(Deadline& deadline, LeasedRun& run) {
         if (asked < deadline) answer = ask_renewal(true, within(answer_time), run);
     }
     if (!answer) return renewal_failed(answer.error());
-    if (*answer == "foreign") return Renewal::foreign;
+    if (answer->starts_with(foreign_answer)) {
+        intruder_ = answer->substr(foreign_answer.size());
+        return Renewal::foreign;
+    }
     if (*answer == "missing") return Renewal::failed;
     if (*answer == "restored")
         tell(Level::notice, "lease-restored", "the store had lost the lease; it is set again");

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <optional>
+
+#include "cli/parse.hpp"
+
+namespace cli {
+
+/// Reads the command line of `status` and `break`; none where argv[1] is neither.
+[[nodiscard]] std::optional<guard::Result<Parsed>> parse_inspection(int argc, char** argv);
+
+}  // namespace cli

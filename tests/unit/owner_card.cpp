@@ -32,7 +32,7 @@ TEST_CASE("foreign tokens are described as what they are") {
     CHECK(guard::describe_holder("0b7f3bd8-1c1f-4f5e-9f0a-4b6f5a4f6a1g").find("AgentScope") ==
           std::string::npos);
     CHECK(guard::describe_holder(std::string(1000, 'x')).size() < 100);
-    CHECK(guard::describe_holder("").find("no lock") != std::string::npos);
+    CHECK(guard::describe_holder("").find("others wait for it") != std::string::npos);
     CHECK(guard::describe_holder("{}") == "another client (token {})");
     CHECK(guard::describe_holder("[1").find("another client") == 0);
 }

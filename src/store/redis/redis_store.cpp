@@ -262,7 +262,8 @@ RedisStore::Attempt RedisStore::read_answer(const redisReply& reply, Deadline as
     const auto detail = text_at(reply, 1);
     const auto stand = [&](Attempt::Outcome outcome) -> Attempt {
         place_.stands(number_at(reply, 2).value_or(-1), std::string(text_at(reply, 3)));
-        const std::chrono::milliseconds left{number_at(reply, 4).value_or(0)};
+        const auto pttl = number_at(reply, 4).value_or(-1);  // 0 in the last millisecond
+        const std::chrono::milliseconds left{pttl < 0 ? 0 : std::max(pttl, 1LL)};
         return {.outcome = outcome, .holder = std::string(detail), .left = left};
     };
     if (word == "taken") return stand(Attempt::taken);

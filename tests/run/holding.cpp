@@ -246,9 +246,9 @@ TEST_CASE("what a command leaves in the background when it ends by itself is not
             const auto left = tree.command();
             // Not yet the command itself, while one of the others has no environment in its exec.
             return left.size() == 2 && std::ranges::none_of(left, [](pid_t pid) {
-                const auto words = read_file("/proc/" + std::to_string(pid) + "/cmdline");
-                return words.find("0.2") != words.npos || words.starts_with("sh");
-            });
+                       const auto words = read_file("/proc/" + std::to_string(pid) + "/cmdline");
+                       return words.find("0.2") != words.npos || words.starts_with("sh");
+                   });
         }));
         CHECK_FALSE(tree.keeper.ended());
         CHECK(redis.command({"GET", key_of("agent:left-behind")}).has_value());

@@ -264,7 +264,7 @@ TEST_CASE(
     const TakenSlot slot("agent:taken");
     // That a client has been seen which does not know the queue is no trace of an entry.
     const auto keys = [] {
-        shared_redis().command({"DEL", "{" + key_of("agent:taken") + "}:mixed"});
+        shared_redis().command({"DEL", "{" + support::key_of("agent:taken") + "}:mixed"});
         return shared_redis().keys();
     };
     const auto before = keys();

@@ -95,11 +95,7 @@ else
     return {'open', '', place, arrival}
   end
   redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
-  if first then
-    forget(me)
-    -- They may have to watch the slot from now on.
-    for _, waiter in ipairs(redis.call('ZRANGE', KEYS[3], 0, 1)) do tell(waiter, 'near') end
-  end
+  if first then forget(me) end
 end
 -- At least the time, so that it still grows after it has expired. Below 2^53, exact in a double.
 local last = redis.pcall('GET', KEYS[2])

@@ -12,7 +12,7 @@ namespace store::redis {
 enum class Word {
     none,   ///< nothing that matters
     go,     ///< the slot is free, and we are next
-    near,   ///< we have come near the head of the queue
+    near,   ///< we have come near the head of the queue, to look at once
     change  ///< the slot's key has changed: released, expired, renewed
 };
 

@@ -41,9 +41,8 @@ constexpr Duration longest_pause = 250ms;
 constexpr Duration standby = 1s;
 /// How long the slot is left open in a mixed fleet: enter.lua.
 constexpr Duration open_gap = 600ms;
-/// Whoever comes near the head of the queue has time to set about it; under quick hand-overs it is
-/// its turn before.
-constexpr Duration approach = 100ms;
+/// How long after its entry a holder tells the next two in the queue that they are: near.lua.
+constexpr Duration settling = 100ms;
 
 /// How renew.lua's answer starts where somebody else holds the slot; the token follows.
 constexpr std::string_view foreign_answer = "foreign:";
@@ -117,6 +116,7 @@ private:
     Duration rest_after(const Attempt& tried, Contact& contact);
     Wake rest(Deadline again, const Attempt& tried, const OnTaken& on_taken, Poller& poller);
     Deadline heed(const redisReply& push, Deadline again) const;
+    void tell_who_is_near(Poller& poller);
     bool key_has_changed();
     Renewal renew(Deadline& deadline, LeasedRun& run);
     Renewal renewal_failed(const Error& error);
@@ -138,8 +138,9 @@ private:
     bool server_is_old_ = false;  ///< the server is known to be older than the grace
     bool has_messages_ = true;    ///< as far as is known, they may be used
     bool has_tracking_ = true;    ///< the same
-    std::string trouble_;         ///< what renewals fail with at present
-    std::string intruder_;        ///< who holds the slot that was ours
+    bool came_from_queue_ = false;
+    std::string trouble_;   ///< what renewals fail with at present
+    std::string intruder_;  ///< who holds the slot that was ours
 };
 
 Result<Lease> RedisStore::enter(const guard::Patience& patience, Poller& poller,
@@ -151,6 +152,7 @@ Result<Lease> RedisStore::enter(const guard::Patience& patience, Poller& poller,
                                      : std::min(contact.first_answer, patience.until),
                     poller);
         if (tried.outcome == Attempt::entered) {
+            came_from_queue_ = place_.waits();
             place_.leave();  // the script has done it
             return tried.lease;
         }
@@ -200,7 +202,7 @@ Deadline RedisStore::heed(const redisReply& push, Deadline again) const {
         case Word::go:
             return now;
         case Word::near:
-            return std::min(again, now + approach);
+            return now;
         case Word::change:
             return place_.is_first() ? now : std::min(again, now + standby);
     }
@@ -328,10 +330,16 @@ Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
     Deadline deadline = lease.deadline;
     const Duration beat = claim_.renew ? claim_.ttl / 3 : Duration::max();
     Deadline next = after(BootClock::now(), beat);
+    Deadline settled = came_from_queue_ ? after(BootClock::now(), settling) : guard::never;
     Backoff backoff;
     for (;;) {
-        const Wake wake = session_.idle(std::min(next, deadline), run);
+        const Wake wake = session_.idle(std::min({next, deadline, settled}), run);
         if (wake == Wake::interrupted) return {};
+        if (BootClock::now() >= settled) {
+            tell_who_is_near(run);
+            settled = guard::never;
+            continue;
+        }
         if (BootClock::now() >= deadline)
             return {true, claim_.renew ? "it could not be renewed in time" : "its time is over"};
         const bool changed = key_has_changed();
@@ -351,6 +359,14 @@ Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
                 break;
         }
     }
+}
+
+/// Without consequences if it fails: they find it out by themselves within some seconds.
+void RedisStore::tell_who_is_near(Poller& poller) {
+    const Deadline until = after(BootClock::now(), response_timeout_);
+    if (!session_.connected()) return;
+    (void)session_.evaluate(near_script, 4, {claim_.key, keys_.fence, keys_.queue, keys_.presence},
+                            until, poller);
 }
 
 /// By the messages that have come; those for a waiter come late and do not count any more.

@@ -19,8 +19,9 @@ namespace {
 using guard::OwnerCard;
 using store::SlotState;
 
-constexpr std::array<std::string_view, 6> titles{"SLOT",  "STATE",    "HOLDER",
-                                                 "SINCE", "TTL LEFT", "WAITING"};
+constexpr std::array<std::string_view, 6> titles{"SLOT",  "STATE", "HOLDER",
+                                                 "SINCE", "LEFT",  "WAITING"};
+constexpr std::size_t shown_of_token = 8;
 using Row = std::array<std::string, titles.size()>;
 
 /// Columns of a terminal that a text takes, but for wide characters: its code points.
@@ -31,7 +32,8 @@ std::size_t width(std::string_view text) noexcept {
 
 std::string holder_text(const SlotState& slot, const std::optional<OwnerCard>& card) {
     if (slot.holder.empty()) return "-";
-    if (!card) return guard::describe_holder(slot.holder);
+    // By the whole token it would be as wide as a terminal; --json has that.
+    if (!card) return "another client (" + slot.holder.substr(0, shown_of_token) + "...)";
     OwnerCard shown = *card;
     shown.since.clear();  // it has a column of its own
     return shown.text();
@@ -40,8 +42,8 @@ std::string holder_text(const SlotState& slot, const std::optional<OwnerCard>& c
 std::string since_text(const std::optional<OwnerCard>& card) {
     if (!card || card->since.empty()) return "-";
     const auto held = guard::since(card->since);
-    if (!held || *held < std::chrono::seconds{1}) return card->since;
-    return fmt::format("{} ({})", card->since, duration_text(*held));
+    if (!held) return card->since;
+    return *held < std::chrono::seconds{1} ? "now" : duration_text(*held) + " ago";
 }
 
 Row row_of(const SlotState& slot, std::string_view prefix) {

@@ -109,8 +109,8 @@ TEST_CASE("status tells who holds which slot, for how long, and how many wait") 
     auto all = desk.run({"status"});
     CHECK(all.wait() == 0);
     CHECK(all.out().find("nightly build (") != std::string::npos);
-    CHECK(all.out().find("AgentScope harness") != std::string::npos);
-    CHECK(all.out().find("a value that is no lock") != std::string::npos);
+    CHECK(all.out().find("another client (0b8a7e1c...)") != std::string::npos);
+    CHECK(all.out().find("session:list") != std::string::npos);
     CHECK(all.out().find("stranger") == std::string::npos);  // the prefix is no pattern
     CHECK(desk.status_code("agent:a b") == 1);
     CHECK(desk.status_code("agent:free") == 0);

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-#include <cstdio>
+#include <charconv>
 
 namespace guard {
 
@@ -19,24 +18,30 @@ std::string utc_now() {
                        time.hours().count(), time.minutes().count(), time.seconds().count());
 }
 
-std::optional<Duration> since(const std::string& utc) {
+std::optional<std::chrono::sys_seconds> read_utc(std::string_view text) noexcept {
     using namespace std::chrono;
-    int year = 0;
-    unsigned month = 0;
-    unsigned day = 0;
-    int hour = 0;
-    int minute = 0;
-    int second = 0;
-    int end = 0;
-    if (std::sscanf(utc.c_str(), "%4d-%2u-%2uT%2d:%2d:%2dZ%n", &year, &month, &day, &hour, &minute,
-                    &second, &end) != 6 ||
-        static_cast<std::size_t>(end) != utc.size())
-        return std::nullopt;
-    const year_month_day date{std::chrono::year{year}, std::chrono::month{month},
-                              std::chrono::day{day}};
+    constexpr std::string_view form = "0000-00-00T00:00:00Z";
+    if (text.size() != form.size()) return std::nullopt;
+    for (std::size_t i = 0; i < form.size(); ++i) {
+        const bool digit = text[i] >= '0' && text[i] <= '9';
+        if (form[i] == '0' ? !digit : text[i] != form[i]) return std::nullopt;
+    }
+    const auto number = [&](std::size_t from, std::size_t length) {
+        unsigned value = 0;
+        std::from_chars(text.data() + from, text.data() + from + length, value);
+        return value;
+    };
+    const year_month_day date{year{static_cast<int>(number(0, 4))}, month{number(5, 2)},
+                              day{number(8, 2)}};
     if (!date.ok()) return std::nullopt;
-    const auto then = sys_days{date} + hours{hour} + minutes{minute} + seconds{second};
-    const auto span = floor<seconds>(system_clock::now()) - then;
+    return sys_days{date} + hours{number(11, 2)} + minutes{number(14, 2)} + seconds{number(17, 2)};
+}
+
+std::optional<Duration> since(std::string_view utc) noexcept {
+    using namespace std::chrono;
+    const auto then = read_utc(utc);
+    if (!then) return std::nullopt;
+    const auto span = floor<seconds>(system_clock::now()) - *then;
     return span < 0s ? std::nullopt : std::optional<Duration>(span);
 }
 

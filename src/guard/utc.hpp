@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "guard/clock.hpp"
 
@@ -10,8 +12,11 @@ namespace guard {
 /// Now, in UTC, to the second: `2026-11-29T10:00:00Z` (ISO 8601).
 [[nodiscard]] std::string utc_now();
 
-/// How long ago `utc` was, a time in that form, by the clock of this machine; none for another form
-/// or a time to come, since the clocks of two machines may differ.
-[[nodiscard]] std::optional<Duration> since(const std::string& utc);
+/// Reads what utc_now writes; none for anything else.
+[[nodiscard]] std::optional<std::chrono::sys_seconds> read_utc(std::string_view text) noexcept;
+
+/// How long ago `utc` was, by the clock of this machine; none for another form or a time to come,
+/// since the clocks of two machines may differ.
+[[nodiscard]] std::optional<Duration> since(std::string_view utc) noexcept;
 
 }  // namespace guard

@@ -10,6 +10,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "cli/display.hpp"
 #include "guard/utc.hpp"
 
 namespace cli {
@@ -113,19 +114,6 @@ std::string Messages::line(const Report& report) const {
 
 void Messages::fatal(const guard::Error& error) {
     (*this)({Level::error, name_of(error.fault), error.text});
-}
-
-std::string printable(std::string_view text) {
-    std::string shown;
-    shown.reserve(text.size());
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte == 0x7f)
-            shown += fmt::format("\\x{:02x}", byte);
-        else
-            shown += c;
-    }
-    return shown;
 }
 
 }  // namespace cli

@@ -52,7 +52,4 @@ private:
     std::vector<std::string> held_back_;
 };
 
-/// `text` with control characters as \xNN.
-[[nodiscard]] std::string printable(std::string_view text);
-
 }  // namespace cli

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "cli/display.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/help.hpp"
 #include "cli/settings.hpp"
@@ -11,6 +12,11 @@
 TEST_CASE("nobody's key or token can forge a line or colour a terminal") {
     CHECK(cli::printable("a\nb\x1b[31m\x7f\r") == "a\\x0ab\\x1b[31m\\x7f\\x0d");
     CHECK(cli::printable("Jürgen: {x}") == "Jürgen: {x}");
+    CHECK(cli::printable("\xc2\x9b"
+                         "1m") == "\\xc2\\x9b1m");  // C1
+    CHECK(cli::printable("\x9b"
+                         "1m\xff") == "\\x9b1m\\xff");             // no UTF-8
+    CHECK(cli::printable("\u202eevil") == "\\xe2\\x80\\xaeevil");  // from right to left
 }
 
 TEST_CASE("the help fits a screen and names each setting") {

@@ -138,7 +138,7 @@ private:
         patience.once = settings_.nonblock || settings_.wait == Duration::zero();
         if (settings_.wait && !patience.once)
             patience.until = guard::after(BootClock::now(), *settings_.wait);
-        cli::WaitingLines lines{messages_};
+        cli::WaitingLines lines{messages_, patience.until};
         auto lease = store_->enter(patience, entering_, [&](const store::Standing& standing) {
             return lines.stands(standing);
         });
@@ -250,7 +250,8 @@ private:
     const cli::Settings& settings_;
     const run::OriginalSignals& original_;
     run::SignalReader signals_ = run::SignalReader::for_keeper();
-    run::Entering entering_{original_, signals_, [this] { fork_warden(); }};
+    run::Entering entering_{original_, signals_, [this] { fork_warden(); },
+                            [this] { messages_.hide_live(); }};
     std::optional<guard::Result<run::Warden>> warden_;
     cli::Messages messages_;
     guard::Claim claim_;

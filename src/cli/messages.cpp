@@ -54,6 +54,11 @@ bool can_write() noexcept {
     return poll(&err, 1, 0) == 1 && (err.revents & POLLOUT) != 0;
 }
 
+/// What is lost is drawn again a second later.
+void paint(const std::string& bytes) noexcept {
+    (void)!::write(STDERR_FILENO, bytes.data(), bytes.size());
+}
+
 }  // namespace
 
 Messages::Messages(LogFormat format, bool quiet, bool verbose)
@@ -84,7 +89,22 @@ void Messages::may_wait(bool allowed) {
     write_held_back();
 }
 
+bool Messages::show_live(LiveFacts facts) {
+    if (format_ != LogFormat::text || least_ > Level::notice || !can_paint()) return false;
+    facts.slot = printable(slot_);
+    if (can_write()) paint(live_.draw(facts, terminal_columns()));
+    return true;
+}
+
+void Messages::hide_live() {
+    if (!live_.shown()) return;
+    const auto bytes = live_.erase(terminal_columns());
+    // What cannot be erased now stays: later it would be the command's output that is erased.
+    if (can_paint() && can_write()) paint(bytes);
+}
+
 void Messages::write(std::string line) {
+    hide_live();
     held_back_.push_back(std::move(line));
     write_held_back();
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/live_line.hpp"
 #include "cli/settings.hpp"
 #include "guard/report.hpp"
 #include "guard/result.hpp"
@@ -33,6 +34,12 @@ public:
     /// or a terminal after Ctrl-S, would stop the renewal. What cannot be written is written later.
     void may_wait(bool allowed);
 
+    /// Shows how a wait stands in the last line of the terminal, until another message is written
+    /// or it is hidden. False where there is no such line, so that log lines are needed: not a
+    /// terminal, or not ours at the moment, JSON, or a quiet run. Never waits.
+    bool show_live(LiveFacts facts);
+    void hide_live();
+
     /// A report as it would be written, without the newline.
     [[nodiscard]] std::string line(const guard::Report& report) const;
 
@@ -48,6 +55,7 @@ private:
     guard::Level least_;
     std::string slot_;
     std::string store_key_;
+    LiveLine live_;
     bool may_wait_ = true;
     std::vector<std::string> held_back_;
 };

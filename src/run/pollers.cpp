@@ -45,7 +45,9 @@ void Entering::serve_signals() {
                 }
                 break;
             case SIGTSTP:
-                if (original_.heeded(SIGTSTP)) stop_self(SIGTSTP);
+                if (!original_.heeded(SIGTSTP)) break;
+                before_stop_();
+                stop_self(SIGTSTP);
                 break;
             case SIGCONT:
             case SIGWINCH:

@@ -24,9 +24,13 @@ private:
 class Entering final : public guard::Poller {
 public:
     /// `meanwhile` is called once, when there is an answer to wait for: what it does costs no time.
+    /// `before_stop` is called before this process stops itself, as for Ctrl-Z.
     Entering(const OriginalSignals& original, const SignalReader& signals,
-             std::function<void()> meanwhile)
-        : original_(original), signals_(signals), meanwhile_(std::move(meanwhile)) {}
+             std::function<void()> meanwhile, std::function<void()> before_stop)
+        : original_(original),
+          signals_(signals),
+          meanwhile_(std::move(meanwhile)),
+          before_stop_(std::move(before_stop)) {}
 
     [[nodiscard]] guard::Wake wait(int fd, short events, guard::Deadline until) override;
 
@@ -39,6 +43,7 @@ private:
     const OriginalSignals& original_;
     const SignalReader& signals_;
     std::function<void()> meanwhile_;
+    std::function<void()> before_stop_;
     TimedPoll poll_;
     std::optional<int> interruption_;
 };

@@ -52,9 +52,8 @@ std::string line_from(int first, std::size_t room, const LiveFacts& facts) {
 /// The line without the parts before `first`, if that is short enough. Names become shorter for it,
 /// but not below what still tells them apart.
 std::optional<std::string> fitting(int first, const LiveFacts& facts, std::size_t columns) {
-    const std::size_t most = full_names >= first ? columns : 24;
     const std::size_t least = full_names >= first ? columns : longer_names >= first ? 24 : 12;
-    for (std::size_t room = most + 1; room-- > least;)
+    for (std::size_t room = columns + 1; room-- > least;)
         if (auto line = line_from(first, room, facts); columns_of(line) <= columns) return line;
     return std::nullopt;
 }

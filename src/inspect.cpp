@@ -10,6 +10,7 @@
 #include <iostream>
 #include <optional>
 
+#include "cli/display.hpp"
 #include "cli/duration.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/messages.hpp"

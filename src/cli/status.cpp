@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/display.hpp"
 #include "cli/duration.hpp"
-#include "cli/messages.hpp"
 #include "guard/owner_card.hpp"
 #include "guard/utc.hpp"
 
@@ -23,12 +23,6 @@ constexpr std::array<std::string_view, 6> titles{"SLOT",  "STATE", "HOLDER",
                                                  "SINCE", "LEFT",  "WAITING"};
 constexpr std::size_t shown_of_token = 8;
 using Row = std::array<std::string, titles.size()>;
-
-/// Columns of a terminal that a text takes, but for wide characters: its code points.
-std::size_t width(std::string_view text) noexcept {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
 
 std::string holder_text(const SlotState& slot, const std::optional<OwnerCard>& card) {
     if (slot.holder.empty()) return "-";
@@ -56,12 +50,13 @@ Row row_of(const SlotState& slot, std::string_view prefix) {
 std::string as_table(const std::vector<Row>& rows) {
     std::array<std::size_t, titles.size()> widths{};
     for (const auto& row : rows)
-        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+        for (std::size_t i = 0; i < row.size(); ++i)
+            widths[i] = std::max(widths[i], columns_of(row[i]));
     std::string text;
     for (const auto& row : rows) {
         std::string line;
         for (std::size_t i = 0; i < row.size(); ++i)
-            line += row[i] + std::string(widths[i] - width(row[i]) + 2, ' ');
+            line += row[i] + std::string(widths[i] - columns_of(row[i]) + 2, ' ');
         text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
     }
     return text;
@@ -71,7 +66,7 @@ std::size_t widest_line(std::string_view text) noexcept {
     std::size_t widest = 0;
     while (!text.empty()) {
         const auto line = text.substr(0, text.find('\n'));
-        widest = std::max(widest, width(line));
+        widest = std::max(widest, columns_of(line));
         text.remove_prefix(std::min(line.size() + 1, text.size()));
     }
     return widest;

@@ -45,8 +45,7 @@ void name_holder(const std::string& token, LiveFacts& facts) {
         facts.holder = printable(card->label);
         facts.address = printable(card->user + "@" + card->host);
         if (card->pid != 0) facts.pid = std::to_string(card->pid);
-        if (const auto since = guard::read_utc(card->since))
-            facts.held = seconds_text(std::chrono::system_clock::now() - *since);
+        if (const auto held = guard::since(card->since)) facts.held = seconds_text(*held);
         return;
     }
     // `another client (token foreign)`

@@ -42,7 +42,7 @@ public:
                const run::OriginalSignals& original)
         : settings_(settings),
           places_(places),
-          entering_(original, signals_, nullptr),
+          entering_(original, signals_, nullptr, nullptr),
           messages_(settings.log_format, settings.quiet, settings.verbose) {}
 
     Result<std::unique_ptr<store::Observer>> observer() const {

@@ -46,7 +46,7 @@ void Entering::serve_signals() {
                 break;
             case SIGTSTP:
                 if (!original_.heeded(SIGTSTP)) break;
-                before_stop_();
+                if (before_stop_) before_stop_();
                 stop_self(SIGTSTP);
                 break;
             case SIGCONT:

@@ -54,6 +54,9 @@ std::string all_of(int fd) {
             unsetenv(variable.c_str());
         else
             setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
+    // Whatever the tests were started from, such as nohup(1).
+    for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE})
+        ::signal(number, SIG_DFL);
     if (launch.before_exec) launch.before_exec();
     std::vector<char*> words;
     for (const auto& word : argv) words.push_back(const_cast<char*>(word.c_str()));

@@ -66,11 +66,12 @@ void own_run_lock(mode_t mode) {
 /// as an ordinary user.
 int default_directory_script(const std::string& script, mode_t mode = 01777,
                              std::string* output = nullptr) {
+    // The program may be somewhere below /tmp, which some of these cover.
     const std::string head =
+        "cp " + program_path() +
+        " /run/lock/program && chmod 755 /run/lock/program\n"
         "as_user='setpriv --reuid=65534 --regid=65534 --clear-groups'\n"
-        "L='" +
-        program_path() +
-        " --store file:'\nD=/run/lock/sandbox-lock\nset -e\n"
+        "L='/run/lock/program --store file:'\nD=/run/lock/sandbox-lock\nset -e\n"
         "trap '[ -z \"$job\" ] || kill $job' EXIT\n";
     auto environment = clean_environment("");
     environment.insert(environment.end(), {"XDG_RUNTIME_DIR", "LOGNAME", "USER"});

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/client.hpp"
+#include "store/redis/session.hpp"
 #include "support/program.hpp"
 #include "support/redis_server.hpp"
 
@@ -221,4 +222,25 @@ TEST_CASE("scripts are sent again when the server has lost them") {
     redis.command({"SCRIPT", "FLUSH"});
     CHECK(client.release());
     CHECK(redis.command({"EXISTS", client.claim.key}) == "0");
+}
+
+TEST_CASE("a message that comes in one piece with a reply is not missed") {
+    auto& redis = shared_redis();
+    const auto url = store::Url::parse(redis.unix_url());
+    store::redis::Session session(*store::redis::Endpoint::from(*url, std::nullopt));
+    TestRun run;
+    const auto until = BootClock::now() + patience;
+    REQUIRE(session.connect(until, run));
+    REQUIRE(*session.subscribe("together", until, run));
+    // Without NOLOOP the server tells us of our own change, right behind the reply to it.
+    REQUIRE(session.request({"CLIENT", "TRACKING", "ON"}, until, run));
+    for (int i = 0; i < 20; ++i) {
+        REQUIRE(session.request({"GET", "together"}, until, run));
+        REQUIRE(session.request({"SET", "together", "x"}, until, run));
+        REQUIRE(session.idle(BootClock::now() + 5s, run) == Wake::ready);
+        const auto push = session.next_push();
+        REQUIRE(push);
+        CHECK(store::redis::text_at(*push, 0) == "invalidate");
+    }
+    redis.command({"DEL", "together"});
 }

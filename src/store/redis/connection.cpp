@@ -210,7 +210,10 @@ Result<Reply> Connection::next_of_any_kind(Deadline until, Poller& poller) {
 }
 
 bool Connection::still_open() noexcept {
-    if (redisBufferRead(context_.get()) != REDIS_OK) return false;
+    return redisBufferRead(context_.get()) == REDIS_OK && sort_received();
+}
+
+bool Connection::sort_received() noexcept {
     for (;;) {
         void* late = nullptr;
         if (redisGetReplyFromReader(context_.get(), &late) != REDIS_OK) return false;

@@ -47,6 +47,10 @@ public:
     [[nodiscard]] Reply next_push() noexcept;
     [[nodiscard]] bool has_push() const noexcept { return !pushes_.empty(); }
 
+    /// Takes apart what has been received already: of what came together with the last reply, poll(2)
+    /// knows nothing any more. False where it makes no sense.
+    [[nodiscard]] bool sort_received() noexcept;
+
     /// For poll(2): readable while idle means that the server closed, or late replies.
     [[nodiscard]] int fd() const noexcept { return context_->fd; }
 

@@ -67,6 +67,7 @@ Result<bool> Session::track(Deadline until, Poller& poller) {
 }
 
 Wake Session::idle(Deadline until, Poller& poller) {
+    if (connection_ && !connection_->sort_received()) drop();
     for (;;) {
         if (connection_ && connection_->has_push()) return Wake::ready;
         const Wake wake = poller.wait(connection_ ? connection_->fd() : -1, POLLIN, until);

@@ -17,6 +17,9 @@ using guard::Deadline;
 using guard::Level;
 using guard::Wake;
 
+/// The kernel continues the processes of a group one after the other, and we may be the first.
+constexpr guard::Duration group_continues = std::chrono::milliseconds{50};
+
 Keeper::Keeper(Warden warden, const SignalReader& signals, guard::Reporter reporter)
     : warden_(std::move(warden)), signals_(signals), reporter_(std::move(reporter)) {}
 
@@ -58,7 +61,7 @@ void Keeper::flush() {
 }
 
 Wake Keeper::wait(int fd, short events, Deadline until) {
-    for (Deadline next = ending_ ? BootClock::now() : backstop_; !end_;
+    for (Deadline next = ending_ ? BootClock::now() : std::min(backstop_, continue_at_); !end_;
          next = act(BootClock::now())) {
         std::array<pollfd, 4> fds{{{fd, events, 0},
                                    {signals_.fd(), POLLIN, 0},
@@ -90,7 +93,8 @@ Deadline Keeper::act(Deadline now) {
                    "the warden process does not act: killing the command",
                    {{"warden", std::int64_t{warden_.pid}}}});
     }
-    return ending_ ? ending_->step() : backstop_;
+    if (now >= continue_at_) continue_command();
+    return std::min(ending_ ? ending_->step() : backstop_, continue_at_);
 }
 
 void Keeper::serve_signals() {
@@ -108,13 +112,20 @@ void Keeper::serve_signals() {
             continue;
         }
         if (signal == SIGCONT && shares_group_) {
-            // A shell continues the whole group; a second CONT might undo a stop that came in
-            // between.
-            if (!is_stopped(command_)) continue;
-            lend_terminal(command_);
+            continue_at_ = BootClock::now() + group_continues;
+            continue;
         }
         tell_warden({reached_command(*info) ? Message::noticed : Message::signal, signal});
     }
+}
+
+/// A shell continues the whole group, and a second CONT might undo a stop that came in between; so
+/// CONT is passed on only to a command that is still stopped then.
+void Keeper::continue_command() {
+    continue_at_ = guard::never;
+    if (ending_ || !is_stopped(command_)) return;
+    lend_terminal(command_);
+    tell_warden({Message::signal, SIGCONT});
 }
 
 /// A stop that hits the child between vfork and exec would hold the warden as well, for ever: it is

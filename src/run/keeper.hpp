@@ -59,6 +59,7 @@ private:
     void serve_signals();
     void serve_channel();
     void postpone_stop();
+    void continue_command();
     void reap();
     void take_over(guard::Deadline kill_at);
     void watch_over(guard::Deadline deadline);
@@ -75,10 +76,11 @@ private:
     guard::Duration grace_{};
     bool shares_group_ = false;  ///< the command is in our process group, where a terminal is
     pid_t command_ = 0;
-    std::vector<Message> unsent_;              ///< what the channel had no room for
-    guard::Deadline backstop_ = guard::never;  ///< when a warden that has not acted is replaced
-    std::optional<TreeEnd> ending_;            ///< set once this process has taken over
-    std::optional<int> status_;                ///< the command's, reaped after that
+    std::vector<Message> unsent_;                 ///< what the channel had no room for
+    guard::Deadline backstop_ = guard::never;     ///< when a warden that has not acted is replaced
+    guard::Deadline continue_at_ = guard::never;  ///< when to look whether CONT has to be passed on
+    std::optional<TreeEnd> ending_;               ///< set once this process has taken over
+    std::optional<int> status_;                   ///< the command's, reaped after that
     std::optional<RunEnd> end_;
     bool warden_reaped_ = false;
     bool stop_postponed_ = false;

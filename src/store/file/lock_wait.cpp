@@ -28,6 +28,9 @@ guard::Result<std::unique_ptr<LockWait>> LockWait::start(int fd) {
             guard::Fault::system,
             std::string("cannot start a thread to wait for the lock: ") + error.what()};
     }
+    // The process may fork next, and not while a thread is being set up: what is locked then stays
+    // locked in the child.
+    wait->runs_.wait(false);
     return wait;
 }
 
@@ -38,6 +41,8 @@ LockWait::LockWait() noexcept : ended_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
 }
 
 void LockWait::wait(int fd) {
+    runs_ = true;
+    runs_.notify_one();
     sigset_t wakes;
     sigemptyset(&wakes);
     sigaddset(&wakes, wake_signal());

@@ -35,6 +35,7 @@ private:
     void wait(int fd);
 
     guard::Descriptor ended_;
+    std::atomic<bool> runs_ = false;
     std::atomic<bool> abandoned_ = false;
     std::atomic<int> error_ = 0;
     struct sigaction previous_ {};

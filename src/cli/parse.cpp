@@ -117,8 +117,7 @@ Result<std::vector<std::string>> command_of(const CommandLine& line) {
 }  // namespace
 
 Result<Parsed> parse(int argc, char** argv) {
-    if (argc > 1)
-        if (auto inspection = parse_inspection(argc, argv)) return std::move(*inspection);
+    if (auto inspection = parse_inspection(argc, argv)) return std::move(*inspection);
     auto line = read_command_line(argc, argv);
     const int command_start = line ? argc - static_cast<int>(line->command.size()) : argc;
     const bool wiped = wipe_passwords(argv, command_start);

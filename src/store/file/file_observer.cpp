@@ -25,7 +25,7 @@ using guard::Result;
 SlotState state_of(const std::string& key, const LockFile& file, const LockTable& table) {
     const auto lockers = table.find(file.fd());
     SlotState slot{key, ""};
-    if (lockers.holder != 0) slot.holder = holder_of(file);
+    if (lockers.holder != 0) slot.holder = holder_of(file, table);
     slot.waiters = lockers.waiters;
     return slot;
 }

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "store/file/directory.hpp"
-#include "store/file/file_system.hpp"
 #include "store/file/holder.hpp"
 #include "store/file/lock_file.hpp"
 #include "store/file/lock_wait.hpp"
@@ -109,7 +108,7 @@ Result<Done> FileStore::lock(LockFile& file, const guard::Patience& patience, Po
                 return Error{Fault::taken, holder_of(file)};
             case Wake::ready:
                 const int error = wait_->error();
-                if (error != 0) return flock_failed(file.fd(), file.path(), error);
+                if (error != 0) return file.lock_failed(error);
                 return Done{};
         }
     }

@@ -5,7 +5,6 @@
 #include <fstream>
 
 #include "guard/owner_card.hpp"
-#include "store/file/lock_table.hpp"
 
 namespace store::file {
 namespace {
@@ -26,10 +25,10 @@ std::string user_of(pid_t pid) {
 
 }  // namespace
 
-std::string holder_of(const LockFile& file) {
+std::string holder_of(const LockFile& file, const LockTable& table) {
     const auto token = file.read().token;
     const auto card = guard::read_card(token);
-    const pid_t pid = LockTable::read().find(file.fd()).holder;
+    const pid_t pid = table.find(file.fd()).holder;
     const auto here = OwnerCard::of_this_process("");
     const bool is_elsewhere = pid == 0 || (card && card->host != here.host);
     if (card && (is_elsewhere || card->pid == pid)) return token;

@@ -114,9 +114,13 @@ Result<LockFile> LockFile::open(const Directory& directory, const std::string& n
 Result<bool> LockFile::try_lock() noexcept {
     while (flock(fd(), LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK) return false;
-        if (errno != EINTR) return flock_failed(fd(), directory_, errno);
+        if (errno != EINTR) return lock_failed(errno);
     }
     return true;
+}
+
+Error LockFile::lock_failed(int number) const {
+    return flock_failed(fd(), directory_, number);
 }
 
 void LockFile::unlock() noexcept {

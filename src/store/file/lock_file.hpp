@@ -39,6 +39,8 @@ public:
     /// Takes the lock if it is free.
     guard::Result<bool> try_lock() noexcept;
     void unlock() noexcept;
+    /// The error for a flock(2) on this file that failed with `number`.
+    [[nodiscard]] guard::Error lock_failed(int number) const;
 
     /// Whether the path still leads to this file. If it was removed, a lock on it excludes nobody.
     [[nodiscard]] bool has_its_name() const noexcept;

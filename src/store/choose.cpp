@@ -26,6 +26,7 @@ struct Kind {
 constexpr std::array kinds{
     Kind{"file", "file:[DIR]", file::open, file::observe},
     Kind{"redis", "redis://HOST", redis::open, redis::observe},
+    Kind{"rediss", "rediss://HOST", redis::open, redis::observe},
     Kind{"redis+unix", "redis+unix:///PATH", redis::open, redis::observe},
 };
 

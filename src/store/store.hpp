@@ -52,6 +52,17 @@ public:
     [[nodiscard]] virtual guard::Descriptor anchor() const = 0;
 };
 
+/// How we know a server that is reached by TLS, and how it knows us. Files are in PEM form.
+struct TlsAccess {
+    std::string cacert;       ///< file of the authorities to trust; empty: the system's
+    std::string cert;         ///< file of our certificate, where the server wants one
+    std::string key;          ///< file of its private key, not encrypted
+    std::string server_name;  ///< whom the server's certificate must name; empty: the URL's host
+    bool insecure = false;    ///< take any certificate
+
+    bool operator==(const TlsAccess&) const = default;
+};
+
 /// How the user wants stores to be reached.
 struct Access {
     std::string url;
@@ -59,6 +70,7 @@ struct Access {
     guard::Duration connect_timeout;
     guard::Duration response_timeout;
     guard::Duration retry_interval;
+    TlsAccess tls;
 };
 
 /// The store that the URL's scheme names, for `claim`. Nothing is connected yet. A URL that no

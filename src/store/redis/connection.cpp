@@ -15,6 +15,7 @@
 
 #include "guard/descriptor.hpp"
 #include "store/redis/resolve.hpp"
+#include "store/redis/tls.hpp"
 
 namespace store::redis {
 namespace {
@@ -95,6 +96,8 @@ Result<Descriptor> connect_to(const Endpoint& endpoint, Deadline until, Poller& 
 }  // namespace
 
 Result<Connection> Connection::open(const Endpoint& endpoint, Deadline until, Poller& poller) {
+    if (endpoint.tls)
+        if (const auto loaded = endpoint.tls->load(); !loaded) return loaded.error();
     auto socket = connect_to(endpoint, until, poller);
     if (!socket) return socket.error();
     redisOptions options{};
@@ -104,8 +107,12 @@ Result<Connection> Connection::open(const Endpoint& endpoint, Deadline until, Po
     Context context{redisConnectWithOptions(&options)};
     if (!context || context->err != 0) return Error{Fault::internal, "hiredis has no memory"};
     (void)socket->release();  // the context closes it now
+    if (endpoint.tls)
+        if (const auto safe = endpoint.tls->secure(*context, until, poller); !safe)
+            return safe.error();
 
     Connection connection{std::move(context)};
+    connection.may_want_tls_ = !endpoint.tls && endpoint.unix_path.empty();
     const auto in = connection.log_in(endpoint, until, poller);
     if (!in) return in.error();
     return connection;
@@ -202,7 +209,10 @@ Result<Reply> Connection::next_reply(Deadline until, Poller& poller) {
 Result<Reply> Connection::next_of_any_kind(Deadline until, Poller& poller) {
     for (void* reply = nullptr;;) {
         if (redisGetReplyFromReader(context_.get(), &reply) != REDIS_OK) return broken();
-        if (reply != nullptr) return Reply{static_cast<redisReply*>(reply)};
+        if (reply != nullptr) {
+            may_want_tls_ = false;
+            return Reply{static_cast<redisReply*>(reply)};
+        }
         if (const Wake wake = poller.wait(fd(), POLLIN, until); wake != Wake::ready)
             return cut_short(wake, "the server does not answer");
         if (redisBufferRead(context_.get()) != REDIS_OK) return broken();
@@ -227,6 +237,12 @@ bool Connection::sort_received() noexcept {
 }
 
 Error Connection::broken() const {
+    if (auto fault = tls_fault(*context_)) return *fault;
+    // That is how a server which waits for a TLS handshake takes a command.
+    if (may_want_tls_ && (context_->err == REDIS_ERR_EOF || errno == ECONNRESET))
+        return unreachable(
+            "the server closed the connection without an answer; one that wants TLS needs a URL "
+            "with rediss://");
     if (context_->err == REDIS_ERR_EOF) return unreachable("the server closed the connection");
     if (context_->err == REDIS_ERR_PROTOCOL)
         return unreachable(std::string("what answers does not speak Redis's protocol: ") +

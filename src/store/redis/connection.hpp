@@ -74,7 +74,8 @@ private:
     [[nodiscard]] guard::Error broken() const;
 
     Context context_;
-    int overdue_ = 0;  ///< replies that nobody waits for any more
+    bool may_want_tls_ = false;  ///< it is plain TCP, and no reply has come yet
+    int overdue_ = 0;            ///< replies that nobody waits for any more
     std::deque<Reply> pushes_;
     bool subscribed_ = false;
     bool tracking_ = false;

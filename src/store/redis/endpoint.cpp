@@ -14,8 +14,8 @@ using guard::Result;
 Error refuse(const std::string& why) {
     return {Fault::configuration,
             "the store's URL " + why +
-                ": the forms are redis://[user][:password]@host[:port][/db] and "
-                "redis+unix:///path[?db=N]"};
+                ": the forms are redis://[user][:password]@host[:port][/db], the same with "
+                "rediss:// for TLS, and redis+unix:///path[?db=N]"};
 }
 
 std::optional<int> number(std::string_view text, int least, int most) {
@@ -75,7 +75,8 @@ std::string Endpoint::text() const {
     const std::string db = database == 0 ? "" : std::to_string(database);
     if (!unix_path.empty()) return "redis+unix://" + unix_path + (db.empty() ? "" : "?db=" + db);
     const bool v6 = host.find(':') != host.npos;
-    return "redis://" + (v6 ? "[" + host + "]" : host) + ":" + port + (db.empty() ? "" : "/" + db);
+    return (tls ? "rediss://" : "redis://") + (v6 ? "[" + host + "]" : host) + ":" + port +
+           (db.empty() ? "" : "/" + db);
 }
 
 }  // namespace store::redis

@@ -8,6 +8,7 @@
 #include "store/redis/keys.hpp"
 #include "store/redis/place.hpp"
 #include "store/redis/session.hpp"
+#include "store/redis/tls.hpp"
 
 namespace store::redis {
 namespace {
@@ -457,6 +458,7 @@ Result<std::unique_ptr<Store>> open(const Url& url, const Access& access, guard:
                                     guard::Reporter reporter) {
     auto endpoint = Endpoint::from(url, access.password);
     if (!endpoint) return endpoint.error();
+    if (const auto fit = add_tls(*endpoint, url, access.tls, reporter); !fit) return fit.error();
     return std::unique_ptr<Store>(std::make_unique<RedisStore>(
         std::move(*endpoint), access, std::move(claim), std::move(reporter)));
 }

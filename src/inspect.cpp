@@ -45,10 +45,11 @@ public:
           entering_(original, signals_, nullptr, nullptr),
           messages_(settings.log_format, settings.quiet, settings.verbose) {}
 
-    Result<std::unique_ptr<store::Observer>> observer() const {
+    Result<std::unique_ptr<store::Observer>> observer() {
         auto access = access_by(settings_);
         if (!access) return access.error();
-        auto opened = store::observe(*access);
+        auto opened =
+            store::observe(*access, [this](const guard::Report& report) { messages_(report); });
         if (!opened) return named_by_place(opened.error(), places_);
         return opened;
     }
@@ -208,8 +209,13 @@ private:
 Result<store::Access> access_by(const cli::Settings& settings) {
     auto password = cli::find_password(settings.password_file);
     if (!password) return password.error();
-    return store::Access{settings.store, std::move(*password), settings.connect_timeout,
-                         settings.response_timeout, settings.retry_interval};
+    return store::Access{settings.store,
+                         std::move(*password),
+                         settings.connect_timeout,
+                         settings.response_timeout,
+                         settings.retry_interval,
+                         {settings.tls_cacert, settings.tls_cert, settings.tls_key,
+                          settings.tls_server_name, settings.tls_insecure}};
 }
 
 Error named_by_place(const Error& error, const std::map<std::string_view, std::string>& places) {

@@ -8,7 +8,8 @@ function __sandbox_lock_place
     if contains -- "$words[1]" status break
         string match -q -- '-*' (commandline -ct); and echo inspection-option; and return
         switch $words[-1]
-            case --store --key-prefix --password-file --connect-timeout --response-timeout \
+            case --store --key-prefix --password-file --tls-cacert --cacert --tls-cert --cert \
+                --tls-key --key --tls-server-name --connect-timeout --response-timeout \
                 --log-format --config --token
                 echo inspection-value
             case '*'
@@ -34,6 +35,7 @@ function __sandbox_lock_place
                     set options no
                 case --wait --timeout --conflict-exit-code --retry-interval --label --lease-ttl \
                     --on-lost --kill-after --store --key-prefix --password-file \
+                    --tls-cacert --cacert --tls-cert --cert --tls-key --key --tls-server-name \
                     --connect-timeout --response-timeout --log-format --config
                     set takes_value yes
                 case --command
@@ -101,9 +103,14 @@ complete -c sandbox-lock -n '__sandbox_lock_is_at option' -l no-renew -d 'One le
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l on-lost -x -a 'term\t"End the command" warn\t"Only say so"' -d 'What to do when the lease is lost'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l kill-after -x -d 'From TERM to KILL when ending the command'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option' -l wait-descendants -d 'Hold the slot until all descendants are gone'
-complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l store -x -a 'file: redis:// redis+unix://' -d 'Where slots are kept'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l store -x -a 'file: redis:// rediss:// redis+unix://' -d 'Where slots are kept'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l key-prefix -x -a 'agentscope:sandbox:lock: agentscope:guard:' -d 'Start of store keys'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l password-file -r -F -d "The store's password, on the first line"
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l tls-cacert -l cacert -r -F -d 'TLS: whom to trust'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l tls-cert -l cert -r -F -d 'TLS: our certificate'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l tls-key -l key -r -F -d "TLS: our certificate's private key"
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l tls-server-name -x -a '(__fish_print_hostnames)' -d 'TLS: whom its certificate names'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option inspection-option' -l tls-insecure -d 'TLS: check no certificate, unsafe'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l connect-timeout -x -d 'Give up a store that is down'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l response-timeout -x -d 'Give up one request'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option inspection-option' -s v -l verbose -d 'Tell what is done and how long it took'

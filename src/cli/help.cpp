@@ -16,12 +16,10 @@ KEY: session:VALUE, user:VALUE, agent:VALUE, global:VALUE or global
 
 )";
 
-constexpr std::string_view tail = R"(
-Others:
+constexpr std::string_view tail = R"(Others:
   -c, --command STRING          run STRING by $SHELL -c
       --config FILE             instead of /etc/sandbox-lock.toml and your own
-  -x, -e, -o, -s                as in flock(1); -s is refused
-  -h, --help; -V, --version
+  -h, --help; -V, --version;    -x, -e, -o, -s as in flock(1), -s is refused
 
 TIME: seconds, or 500ms, 90s, 30m, 2h, 1h30m. Each option is also an
 environment variable (SANDBOX_LOCK_LEASE_TTL) and a configuration entry

@@ -19,6 +19,11 @@ struct Settings {
     std::string store = "redis://127.0.0.1:6379";
     std::string key_prefix = "agentscope:sandbox:lock:";
     std::string password_file;
+    std::string tls_cacert;
+    std::string tls_cert;
+    std::string tls_key;
+    std::string tls_server_name;
+    bool tls_insecure = false;
     guard::Duration connect_timeout = std::chrono::seconds{5};
     guard::Duration response_timeout = std::chrono::seconds{2};
 

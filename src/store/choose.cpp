@@ -14,7 +14,8 @@ namespace {
 
 using Opener = guard::Result<std::unique_ptr<Store>> (*)(const Url&, const Access&, guard::Claim,
                                                          guard::Reporter);
-using ObserverOpener = guard::Result<std::unique_ptr<Observer>> (*)(const Url&, const Access&);
+using ObserverOpener = guard::Result<std::unique_ptr<Observer>> (*)(const Url&, const Access&,
+                                                                    const guard::Reporter&);
 struct Kind {
     std::string_view scheme;
     std::string_view form;  ///< for messages
@@ -59,12 +60,13 @@ guard::Result<std::unique_ptr<Store>> open(const Access& access, guard::Claim cl
     return (*kind)->open(*url, access, std::move(claim), std::move(reporter));
 }
 
-guard::Result<std::unique_ptr<Observer>> observe(const Access& access) {
+guard::Result<std::unique_ptr<Observer>> observe(const Access& access,
+                                                 const guard::Reporter& reporter) {
     const auto url = Url::parse(access.url);
     if (!url) return url.error();
     const auto kind = kind_of(access.url, *url);
     if (!kind) return kind.error();
-    return (*kind)->observe(*url, access);
+    return (*kind)->observe(*url, access, reporter);
 }
 
 }  // namespace store

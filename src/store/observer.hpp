@@ -45,6 +45,7 @@ public:
 };
 
 /// An observer of the store that the URL's scheme names. Errors are those of `open`.
-[[nodiscard]] guard::Result<std::unique_ptr<Observer>> observe(const Access& access);
+[[nodiscard]] guard::Result<std::unique_ptr<Observer>> observe(const Access& access,
+                                                               const guard::Reporter& reporter);
 
 }  // namespace store

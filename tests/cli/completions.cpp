@@ -191,7 +191,9 @@ TEST_CASE("bash offers the values of options") {
     const TempDir dir;
     write_file(dir / "some.toml", "");
     CHECK(bash_offers("sandbox-lock --config " + (dir / "so")).contains(dir / "some.toml"));
-    CHECK(bash_offers("sandbox-lock --password-file=" + (dir / "so")).contains(dir / "some.toml"));
+    for (const std::string option : {"--password-file", "--cacert", "--tls-cert", "--key"})
+        CHECK(
+            bash_offers("sandbox-lock " + option + "=" + (dir / "so")).contains(dir / "some.toml"));
 }
 
 TEST_CASE("bash lets the command's own completion take over") {
@@ -237,7 +239,8 @@ TEST_CASE("fish offers scopes for KEY and the values of options") {
     CHECK(fish_offers("sandbox-lock --log-format=") ==
           Offers{"--log-format=text", "--log-format=json"});
     CHECK(fish_offers("sandbox-lock -w ").empty());
-    CHECK(fish_offers("sandbox-lock --store ") == Offers{"file:", "redis://", "redis+unix://"});
+    CHECK(fish_offers("sandbox-lock --store ") ==
+          Offers{"file:", "redis://", "rediss://", "redis+unix://"});
 }
 
 TEST_CASE("fish lets the command's own completion take over") {

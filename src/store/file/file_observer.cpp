@@ -84,7 +84,7 @@ Result<Broken> FileObserver::take_away(const std::string&, const std::string&, c
 
 }  // namespace
 
-Result<std::unique_ptr<Observer>> observe(const Url& url, const Access&) {
+Result<std::unique_ptr<Observer>> observe(const Url& url, const Access&, const guard::Reporter&) {
     auto directory = directory_in(url);
     if (!directory) return directory.error();
     return std::unique_ptr<Observer>(std::make_unique<FileObserver>(std::move(*directory)));

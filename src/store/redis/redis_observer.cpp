@@ -5,6 +5,7 @@
 
 #include "store/redis/keys.hpp"
 #include "store/redis/session.hpp"
+#include "store/redis/tls.hpp"
 
 namespace store::redis {
 namespace {
@@ -127,9 +128,11 @@ Result<Broken> RedisObserver::take_away(const std::string& key, const std::strin
 
 }  // namespace
 
-Result<std::unique_ptr<Observer>> observe(const Url& url, const Access& access) {
+Result<std::unique_ptr<Observer>> observe(const Url& url, const Access& access,
+                                          const guard::Reporter& reporter) {
     auto endpoint = Endpoint::from(url, access.password);
     if (!endpoint) return endpoint.error();
+    if (const auto fit = add_tls(*endpoint, url, access.tls, reporter); !fit) return fit.error();
     return std::unique_ptr<Observer>(std::make_unique<RedisObserver>(std::move(*endpoint), access));
 }
 

@@ -211,6 +211,11 @@ TEST_CASE("TLS: a certificate for others is refused, with the names that it has"
         named.server_name = name;
         CHECK_FALSE(error_with(server.url(), named));
     }
+    for (const auto& name : {std::string("."), std::string(300, 'x')}) {
+        named.server_name = name;
+        check_refused(server.url(), named, Fault::configuration,
+                      {"no name that a server can have"});
+    }
     named.server_name = "192.0.2.2";
     check_refused(server.url(), named, Fault::denied, {"not for '192.0.2.2'"});
 

@@ -35,6 +35,7 @@ TEST_CASE("parts that may be left out") {
     CHECK(endpoint("REDIS://h/")->database == 0);
     CHECK(endpoint("redis://:pw@h")->password == "pw");  // a password without a user is a login
     CHECK(endpoint("redis://:pw@h")->user.empty());
+    CHECK(endpoint("rediss://:pw@h/2")->port == "6379");
     CHECK(endpoint("redis://[::1]:7/0")->host == "::1");
     CHECK(endpoint("redis://[::1]")->text() == "redis://[::1]:6379");
     CHECK_FALSE(endpoint("redis://user@h"));
@@ -73,6 +74,8 @@ TEST_CASE("bad URLs are refused in one line, without their password") {
                              "redis://[::1]x",
                              "redis://%zz@h",
                              "redis://%4",
+                             "rediss://",
+                             "rediss://h?db=1",
                              "redis+unix://",
                              "redis+unix:///",
                              "redis+unix://h/s",

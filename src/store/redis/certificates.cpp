@@ -99,6 +99,8 @@ Result<Done> load_identity(SSL_CTX& context, const TlsAccess& access) {
     if (access.key.empty()) return cert.fault("it needs its private key: give it by --key");
     if (access.cert.empty()) return key_file.fault("it needs its certificate: give it by --cert");
     if (const auto opened = open_file(cert); !opened) return opened.error();
+    // OpenSSL's own way to get a passphrase is to ask on the terminal.
+    SSL_CTX_set_default_passwd_cb(&context, [](char*, int, int, void*) { return -1; });
     if (SSL_CTX_use_certificate_chain_file(&context, access.cert.c_str()) != 1)
         return cert.malformed("it holds no certificate in PEM form that can be used");
     const auto key = read_key(key_file);

@@ -53,8 +53,10 @@ Error unreachable(std::string why) {
     return {Fault::unreachable, std::move(why)};
 }
 
-Error no_memory() {
-    return {Fault::internal, std::string("OpenSSL: ") + ERR_reason_error_string(ERR_get_error())};
+/// What OpenSSL says about itself: it has no memory, or its own configuration is wrong.
+Error broken_openssl() {
+    const char* words = ERR_reason_error_string(ERR_peek_last_error());
+    return {Fault::internal, std::string("OpenSSL: ") + (words == nullptr ? "no reason" : words)};
 }
 
 /// OpenSSL's verification asks here with `fine` 0 for each thing that is wrong; the first counts.
@@ -224,7 +226,8 @@ bool answers_in_plain(int connected, Deadline until, Poller& poller) {
     if (!probe || (::connect(probe.get(), name, length) != 0 && errno != EINPROGRESS)) return false;
     if (poller.wait(probe.get(), POLLOUT, until) != Wake::ready) return false;
     constexpr std::string_view ping = "PING\r\n";
-    if (::send(probe.get(), ping.data(), ping.size(), 0) != static_cast<ssize_t>(ping.size()))
+    if (::send(probe.get(), ping.data(), ping.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(ping.size()))
         return false;
     if (poller.wait(probe.get(), POLLIN, until) != Wake::ready) return false;
     char first = '\0';
@@ -272,6 +275,7 @@ Result<Done> shake_hands(const Link& link, Deadline until, Poller& poller) {
 /// SNI is for names only: RFC 6066, section 3. (SSL_set_tlsext_host_name(3) is a macro with a cast
 /// that the compiler warns of.)
 bool expect(SSL& ssl, const std::string& name) {
+    if (name.empty()) return false;  // OpenSSL would take that for any name
     X509_VERIFY_PARAM* wanted = SSL_get0_param(&ssl);
     X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     if (is_address(name)) return X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str()) == 1;
@@ -302,7 +306,7 @@ Result<Done> Tls::load() {
     if (context_) return Done{};
     start_openssl();
     std::unique_ptr<SSL_CTX, FreeContext> context{SSL_CTX_new(TLS_client_method())};
-    if (!context) return no_memory();
+    if (!context) return broken_openssl();
     // The system's own configuration of OpenSSL may ask for more.
     if (SSL_CTX_get_min_proto_version(context.get()) < TLS1_2_VERSION)
         SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
@@ -327,8 +331,11 @@ Result<Done> Tls::secure(redisContext& context, Deadline until, Poller& poller) 
     link->name = name_;
     link->ssl.reset(SSL_new(context_.get()));
     if (!link->ssl || SSL_set_app_data(link->ssl.get(), link.get()) != 1 ||
-        SSL_set_fd(link->ssl.get(), context.fd) != 1 || !expect(*link->ssl, name_))
-        return no_memory();
+        SSL_set_fd(link->ssl.get(), context.fd) != 1)
+        return broken_openssl();
+    if (!expect(*link->ssl, name_))
+        return Error{Fault::configuration,
+                     "'" + name_ + "' is no name that a server can have: see --tls-server-name"};
     if (auto done = shake_hands(*link, until, poller); !done) return done;
     context.funcs = &functions;
     context.privctx = link.release();

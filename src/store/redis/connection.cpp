@@ -239,7 +239,8 @@ bool Connection::sort_received() noexcept {
 Error Connection::broken() const {
     if (auto fault = tls_fault(*context_)) return *fault;
     // That is how a server which waits for a TLS handshake takes a command.
-    if (may_want_tls_ && (context_->err == REDIS_ERR_EOF || errno == ECONNRESET))
+    const bool reset = context_->err == REDIS_ERR_IO && errno == ECONNRESET;
+    if (may_want_tls_ && (reset || context_->err == REDIS_ERR_EOF))
         return unreachable(
             "the server closed the connection without an answer; one that wants TLS needs a URL "
             "with rediss://");

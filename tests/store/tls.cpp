@@ -20,6 +20,7 @@
 
 #include "guard/owner_card.hpp"
 #include "store/redis/connection.hpp"
+#include "store/redis/session.hpp"
 #include "store/redis/tls.hpp"
 #include "store/store.hpp"
 #include "support/program.hpp"
@@ -393,6 +394,64 @@ TEST_CASE("TLS: the name is told to the server, an address is not") {
         REQUIRE(hello.size() > 100);
         CHECK((hello.find(host) != std::string::npos) == (host == "localhost"));
     }
+}
+
+TEST_CASE("TLS: a message that comes in one piece with a reply is not missed") {
+    auto& server = shared_tls_server();
+    std::string url;
+    SUBCASE("plain") {
+        url = server.redis.url();
+    }
+    SUBCASE("TLS") {
+        url = server.url();
+    }
+    const auto parsed = store::Url::parse(url);
+    REQUIRE(parsed);
+    auto endpoint = store::redis::Endpoint::from(*parsed, std::nullopt);
+    REQUIRE(endpoint);
+    if (parsed->scheme == "rediss")
+        REQUIRE(store::redis::add_tls(*endpoint, *parsed, {.cacert = server.authority.cert()}, {}));
+    store::redis::Session session{*endpoint};
+    TestRun run;
+    const auto limit = [] { return guard::after(BootClock::now(), patience); };
+    REQUIRE(session.connect(limit(), run));
+    const auto listens = session.subscribe("news", limit(), run);
+    REQUIRE((listens && *listens));
+
+    // The server wakes up when both are there, the request and what publishes the message.
+    class Late final : public guard::Poller {
+    public:
+        explicit Late(RedisServer& redis)
+            : redis_(redis), publisher_(redisConnectUnix(redis.socket().c_str()), redisFree) {}
+        Wake wait(int fd, short events, Deadline until) override {
+            if (!std::exchange(awake_, true)) {
+                redisAppendCommand(publisher_.get(), "PUBLISH news word");
+                int done = 0;
+                REQUIRE(redisBufferWrite(publisher_.get(), &done) == REDIS_OK);
+                redis_.resume();
+                void* answer = nullptr;
+                REQUIRE(redisGetReply(publisher_.get(), &answer) == REDIS_OK);
+                freeReplyObject(answer);
+            }
+            return run_.wait(fd, events, until);
+        }
+
+    private:
+        RedisServer& redis_;
+        std::unique_ptr<redisContext, void (*)(redisContext*)> publisher_;
+        TestRun run_;
+        bool awake_ = false;
+    };
+    Late late{server.redis};
+    server.redis.stop();
+    const auto reply = session.request({"ECHO", "reply"}, limit(), late);
+    server.redis.resume();
+    REQUIRE(reply);
+    CHECK(store::redis::text_of(**reply) == "reply");
+    CHECK(session.idle(limit(), run) == Wake::ready);
+    const auto push = session.next_push();
+    REQUIRE(push);
+    CHECK(store::redis::text_at(*push, 2) == "word");
 }
 
 TEST_CASE("TLS: large requests and replies, also when they come late") {

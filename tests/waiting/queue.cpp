@@ -13,6 +13,7 @@
 #include "support/program.hpp"
 #include "support/redis_server.hpp"
 #include "support/temp_dir.hpp"
+#include "support/tls_server.hpp"
 
 using namespace support;
 
@@ -104,6 +105,21 @@ TEST_CASE("waiters enter in the order of their arrival") {
     const auto entered = slot.entered();
     CHECK(entered.size() == 30);
     CHECK(std::ranges::is_sorted(entered));
+    CHECK(slot.waiting() == 0);
+}
+
+TEST_CASE("the same by TLS: each is woken by a message alone, and at once") {
+    auto& server = shared_tls_server();
+    Slot slot(server.redis, "agent:order", server.url("127.0.0.1"));
+    slot.take();
+    auto options = by_messages_alone;
+    options.insert(options.end(), {"--cacert", server.authority.cert()});
+    auto waiters = slot.line_up(5, options);
+    const Stopwatch watch;
+    slot.free();
+    for (auto& waiter : waiters) CHECK(waiter.wait() == 0);
+    CHECK(watch.seconds() < 2);
+    CHECK(slot.entered() == std::vector<int>{0, 1, 2, 3, 4});
     CHECK(slot.waiting() == 0);
 }
 

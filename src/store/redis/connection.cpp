@@ -215,12 +215,20 @@ Result<Reply> Connection::next_of_any_kind(Deadline until, Poller& poller) {
         }
         if (const Wake wake = poller.wait(fd(), POLLIN, until); wake != Wake::ready)
             return cut_short(wake, "the server does not answer");
-        if (redisBufferRead(context_.get()) != REDIS_OK) return broken();
+        if (!read()) return broken();
     }
 }
 
+/// Reads until nothing is left that poll(2) could not tell of.
+bool Connection::read() noexcept {
+    do {
+        if (redisBufferRead(context_.get()) != REDIS_OK) return false;
+    } while (tls_holds_data(*context_));
+    return true;
+}
+
 bool Connection::still_open() noexcept {
-    return redisBufferRead(context_.get()) == REDIS_OK && sort_received();
+    return read() && sort_received();
 }
 
 bool Connection::sort_received() noexcept {

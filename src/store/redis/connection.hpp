@@ -71,6 +71,7 @@ private:
                                     guard::Deadline until, guard::Poller& poller);
     guard::Result<Reply> next_of_any_kind(guard::Deadline until, guard::Poller& poller);
     guard::Result<Reply> next_reply(guard::Deadline until, guard::Poller& poller);
+    [[nodiscard]] bool read() noexcept;
     [[nodiscard]] guard::Error broken() const;
 
     Context context_;

@@ -363,4 +363,9 @@ std::optional<Error> tls_fault(const redisContext& context) {
     return static_cast<const Link*>(context.privctx)->fault;
 }
 
+bool tls_holds_data(const redisContext& context) noexcept {
+    return context.funcs == &functions &&
+           SSL_pending(static_cast<const Link*>(context.privctx)->ssl.get()) > 0;
+}
+
 }  // namespace store::redis

@@ -64,4 +64,7 @@ private:
 /// failed.
 [[nodiscard]] std::optional<guard::Error> tls_fault(const redisContext& context);
 
+/// Whether TLS has decrypted data that nobody has read yet. A plain context holds none.
+[[nodiscard]] bool tls_holds_data(const redisContext& context) noexcept;
+
 }  // namespace store::redis

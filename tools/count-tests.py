@@ -2,7 +2,8 @@
 """Sum up a run of `meson test`: count-tests.py BUILD/meson-logs/testlog.json
 
 Prints "N passed, N failed" (and ", N skipped" where there are any). The cases of a doctest program,
-one named *-tests, count each; any other test counts as one. Ends 1 if one failed or none ran.
+one named *-tests, count each; any other test counts as one, and so does a program that is skipped as
+a whole, whose reason is printed first. Ends 1 if one failed or none ran.
 """
 
 import json
@@ -20,9 +21,9 @@ SUMMARY = re.compile(
 def count(test: dict) -> tuple[int, int, int]:
     """The numbers of passed, failed and skipped cases of one test."""
     result = test["result"]
+    if result == "SKIP":
+        return 0, 0, 1
     if not pathlib.Path(test["command"][0]).name.endswith("-tests"):
-        if result == "SKIP":
-            return 0, 0, 1
         return (1, 0, 0) if result == "OK" else (0, 1, 0)
     summaries = SUMMARY.findall(COLOUR.sub("", test.get("stdout") or ""))
     if not summaries:
@@ -34,11 +35,20 @@ def count(test: dict) -> tuple[int, int, int]:
     return passed, failed, skipped
 
 
+def why_skipped(test: dict) -> str:
+    """The last line that a skipped test wrote."""
+    lines = (test.get("stdout") or "").split("\n")
+    return next((line for line in reversed(lines) if line.strip()), "skipped")
+
+
 def main() -> int:
     passed = failed = skipped = 0
     with open(sys.argv[1], encoding="utf-8") as log:
         for line in log:
-            counts = count(json.loads(line))
+            test = json.loads(line)
+            counts = count(test)
+            if test["result"] == "SKIP":
+                print(f"{test['name']}: {why_skipped(test)}")
             passed, failed, skipped = map(sum, zip((passed, failed, skipped), counts))
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 0 if passed and not failed else 1

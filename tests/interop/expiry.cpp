@@ -104,3 +104,27 @@ TEST_CASE("a keeper that was stopped does not take the slot back from the harnes
     CHECK(token_in(redis, key) == token);
     harness.leave(id);
 }
+
+TEST_CASE("a slot that the store lost and the harness took is not taken back by a renewal") {
+    auto& redis = shared_redis();
+    const auto& harness = shared_harness();
+    const auto key = key_of("agent:deleted");
+    auto holder = sandbox_lock(redis.url(), {"--lease-ttl", "3s", "agent:deleted", "--", "sh", "-c",
+                                             "echo $$; exec sleep 1000"});
+    const pid_t command = command_of(holder);
+    const auto lost = token_in(redis, key);
+    const auto id = harness.begin("quick", "AGENT", "deleted");
+    // A renewal in between may set it again.
+    REQUIRE(eventually([&] {
+        redis.command(
+            {"EVAL", "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1])",
+             "1", key, lost});
+        return harness.has_said("entered", id);
+    }));
+    const auto token = token_in(redis, key);
+    CHECK(is_uuid(token));
+    CHECK(holder.wait() == 79);
+    CHECK_FALSE(alive(command));
+    CHECK(token_in(redis, key) == token);
+    harness.leave(id);
+}

@@ -19,14 +19,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// Null, with a word why, where a test has to be skipped.
-DockerEngine* engine_or_skip() {
-    std::string why;
-    DockerEngine* engine = shared_engine(why);
-    if (engine == nullptr) MESSAGE("skipped: " << why);
-    return engine;
-}
-
 Process locked(const DockerEngine& engine, const std::string& slot, const Words& command,
                Words options = {}, Launch launch = {}) {
     options.insert(options.end(), {"agent:" + slot, "--"});
@@ -77,44 +69,42 @@ bool is_ready(const Process& run) {
 }  // namespace
 
 TEST_CASE("docker run and docker exec: the exit status and the output pass through") {
-    DockerEngine* engine = engine_or_skip();
-    if (engine == nullptr) return;
+    DockerEngine& engine = shared_engine();
     SUBCASE("run") {
-        auto run = locked(*engine, "run-status", engine->run({}, {"sh", "-c", "echo in; exit 7"}));
+        auto run = locked(engine, "run-status", engine.run({}, {"sh", "-c", "echo in; exit 7"}));
         CHECK(run.wait() == 7);
         CHECK(run.out() == "in\n");
         CHECK(free("run-status"));
     }
     SUBCASE("run: input") {
         auto run =
-            locked(*engine, "run-input", engine->run({"-i"}, {"cat"}), {}, {.input = "one\ntwo\n"});
+            locked(engine, "run-input", engine.run({"-i"}, {"cat"}), {}, {.input = "one\ntwo\n"});
         CHECK(run.wait() == 0);
         CHECK(run.out() == "one\ntwo\n");
     }
     SUBCASE("run: no such program, and an option that there is not") {
-        CHECK(locked(*engine, "run-status", engine->run({}, {"/nowhere"})).wait() == 127);
-        CHECK(locked(*engine, "run-status", engine->run({"--nonsense"}, {"true"})).wait() == 125);
+        CHECK(locked(engine, "run-status", engine.run({}, {"/nowhere"})).wait() == 127);
+        CHECK(locked(engine, "run-status", engine.run({"--nonsense"}, {"true"})).wait() == 125);
         CHECK(free("run-status"));
     }
     SUBCASE("exec") {
-        const Running box(*engine, "exec-status");
-        auto exec = locked(*engine, "exec-status", box.exec({}, {"sh", "-c", "echo in; exit 7"}));
+        const Running box(engine, "exec-status");
+        auto exec = locked(engine, "exec-status", box.exec({}, {"sh", "-c", "echo in; exit 7"}));
         CHECK(exec.wait() == 7);
         CHECK(exec.out() == "in\n");
-        auto killed = locked(*engine, "exec-status", box.exec({}, {"sh", "-c", "kill -9 $$"}));
+        auto killed = locked(engine, "exec-status", box.exec({}, {"sh", "-c", "kill -9 $$"}));
         CHECK(killed.wait() == 137);
         CHECK(free("exec-status"));
     }
 }
 
 TEST_CASE("TERM to the keeper: the container is gone before the slot is free") {
-    DockerEngine* engine = engine_or_skip();
-    if (engine == nullptr) return;
-    auto run = locked(*engine, "term", engine->run({"--name", "term-box"}, heeds_term));
+    DockerEngine& engine = shared_engine();
+    auto run = locked(engine, "term", engine.run({"--name", "term-box"}, heeds_term));
     REQUIRE(is_ready(run));
-    REQUIRE(engine->has("term-box"));
+    REQUIRE(engine.has("term-box"));
     // Whoever comes next looks for it.
-    auto next = locked(*engine, "term",
+    auto next = locked(engine, "term",
                        {"docker", "ps", "--all", "--filter", "name=term-box", "--format",
                         "{{.Names}} {{.Status}}"},
                        {"--retry-interval", "20ms"});
@@ -189,14 +179,12 @@ void behaves_the_same(const DockerEngine& engine, const std::string& slot, const
 }  // namespace
 
 TEST_CASE("docker run -it behaves on a terminal as without the lock") {
-    DockerEngine* engine = engine_or_skip();
-    if (engine == nullptr) return;
-    behaves_the_same(*engine, "run-tty", engine->run({"-it"}, converses));
+    DockerEngine& engine = shared_engine();
+    behaves_the_same(engine, "run-tty", engine.run({"-it"}, converses));
 }
 
 TEST_CASE("docker exec -it behaves on a terminal as without the lock") {
-    DockerEngine* engine = engine_or_skip();
-    if (engine == nullptr) return;
-    const Running box(*engine, "exec-tty");
-    behaves_the_same(*engine, "exec-tty", box.exec({"-it"}, converses));
+    DockerEngine& engine = shared_engine();
+    const Running box(engine, "exec-tty");
+    behaves_the_same(engine, "exec-tty", box.exec({"-it"}, converses));
 }

@@ -31,7 +31,7 @@ std::optional<std::string> cannot_compile() {
     if (source == nullptr)
         throw std::runtime_error("SANDBOX_LOCK_SOURCE is not set: use meson test");
     Process build({std::string(source) + "/tests/interop/java/build", compiled()});
-    switch (build.wait(150s)) {
+    switch (build.wait(60s)) {
         case 0:
             return std::nullopt;
         case 77:

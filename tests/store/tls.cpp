@@ -63,7 +63,8 @@ struct Client {
         store = std::move(*opened);
     }
     auto enter() {
-        return store->enter({.once = true}, run, [](const store::Standing&) { return guard::never; });
+        return store->enter({.once = true}, run,
+                            [](const store::Standing&) { return guard::never; });
     }
     auto release() { return store->release(guard::after(BootClock::now(), patience), undisturbed); }
 

@@ -113,7 +113,7 @@ void DockerEngine::start() {
         "--iptables=false", "--ip6tables=false", "--bridge=none"};
     own_ = std::make_unique<Own>(words, control_group);
     auto& dockerd = own_->process;
-    if (!eventually([&] { return dockerd.ended() || answers(); }) || dockerd.ended())
+    if (!eventually([&] { return dockerd.ended() || answers(); }, 15s) || dockerd.ended())
         throw NoEngine("dockerd does not start: " + last_line(dockerd.err()));
 }
 
@@ -156,18 +156,9 @@ bool DockerEngine::has(const std::string& name) const {
     return !docker({"ps", "--all", "--quiet", "--filter", "name=^" + name + "$"}).empty();
 }
 
-DockerEngine* shared_engine(std::string& why) {
-    static std::string reason;
-    static const std::unique_ptr<DockerEngine> engine = [] {
-        try {
-            return std::make_unique<DockerEngine>();
-        } catch (const DockerEngine::NoEngine& none) {
-            reason = none.what();
-            return std::unique_ptr<DockerEngine>();
-        }
-    }();
-    why = reason;
-    return engine.get();
+DockerEngine& shared_engine() {
+    static DockerEngine engine;
+    return engine;
 }
 
 }  // namespace support

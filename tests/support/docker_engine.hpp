@@ -67,8 +67,7 @@ private:
     std::unique_ptr<Own> own_;  ///< unless somebody else's is used
 };
 
-/// The engine that the tests of one program share; null where there can be none, and then `why`
-/// says so.
-DockerEngine* shared_engine(std::string& why);
+/// The engine that the tests of one program share; throws as its constructor does.
+DockerEngine& shared_engine();
 
 }  // namespace support

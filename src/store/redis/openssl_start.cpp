@@ -3,10 +3,10 @@
 // What of a static libcrypto is not wanted; the linker leads its calls here (--wrap in
 // src/meson.build). A shared libcrypto does as it likes.
 //
-// It asks the processor for its features before main, from .init. These are some CPUID instructions,
-// and in a virtual machine each of them leaves it: where that takes 8 microseconds, all of them take
-// a twentieth of a start, for every run. So nothing is asked until TLS is used: OpenSSL calls the same
-// function again when it is initialized.
+// It asks the processor for its features before main, from .init. These are some CPUID
+// instructions, and in a virtual machine each of them leaves it: where that takes 8 microseconds,
+// all of them take a twentieth of a start, for every run. So nothing is asked until TLS is used:
+// OpenSSL calls the same function again when it is initialized.
 //
 // It can load modules and look up names, for which a static libc would load shared libraries, and
 // which are of no use here: the modules want a libcrypto of their own, and names are resolve.cpp's.

@@ -47,6 +47,15 @@ std::vector<std::string> long_options() {
     return options;
 }
 
+/// Those that status and break have in common.
+std::vector<std::string> inspection_options() {
+    std::vector<std::string> options{"--config", "--help"};
+    for (const auto& setting : cli::all_settings())
+        if (setting.group == cli::Group::store || setting.group == cli::Group::output)
+            options.push_back("--" + std::string(setting.name()));
+    return options;
+}
+
 Offers lines_of(const std::string& text) {
     std::istringstream stream{text};
     Offers lines;
@@ -171,6 +180,11 @@ TEST_CASE("bash offers scopes for KEY, with no blank after the colon") {
     CHECK(bash_offers("sandbox-lock ") == first);
     CHECK(bash_offers("sandbox-lock status agent:x ") == scopes);
     CHECK(bash_offers("sandbox-lock status --j") == Offers{"--json"});
+    const auto inspecting = bash_offers("sandbox-lock break --");
+    for (const auto& option : inspection_options()) {
+        CAPTURE(option);
+        CHECK(inspecting.contains(option));
+    }
     CHECK(bash_offers("sandbox-lock break --f") == Offers{"--force"});
     CHECK(bash_offers("sandbox-lock break --store ").contains("file:"));
     CHECK(bash_offers("sandbox-lock -n -w 5 --label=a:b ") == scopes);
@@ -231,9 +245,14 @@ TEST_CASE("fish offers scopes for KEY and the values of options") {
     CHECK(fish_offers("sandbox-lock ") == first);
     CHECK(fish_offers("sandbox-lock status ") == scopes);
     CHECK(fish_offers("sandbox-lock status --j") == Offers{"--json"});
+    const auto inspecting = fish_offers("sandbox-lock break --");
+    for (const auto& option : inspection_options()) {
+        CAPTURE(option);
+        CHECK(inspecting.contains(option));
+    }
     CHECK(fish_offers("sandbox-lock break --f") == Offers{"--force"});
     CHECK(fish_offers("sandbox-lock break --store ") ==
-          Offers{"file:", "redis://", "redis+unix://"});
+          Offers{"file:", "redis://", "rediss://", "redis+unix://"});
     CHECK(fish_offers("sandbox-lock -nw 5 --label a ") == scopes);
     CHECK(fish_offers("sandbox-lock --on-lost ") == Offers{"term", "warn"});
     CHECK(fish_offers("sandbox-lock --log-format=") ==
@@ -276,6 +295,12 @@ TEST_CASE("zsh offers scopes for KEY") {
     Zsh inspecting;
     inspecting.type("sandbox-lock status --js\t");
     CHECK(inspecting.shows("--json"));
+    Zsh with_options;
+    with_options.type("sandbox-lock status --\t");
+    for (const auto& option : inspection_options()) {
+        CAPTURE(option);
+        CHECK(with_options.shows(option + " "));
+    }
     Zsh breaking;
     breaking.type("sandbox-lock break ag\t");
     CHECK(breaking.shows("agent:"));

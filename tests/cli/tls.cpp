@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <csignal>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/program.hpp"
@@ -159,6 +160,35 @@ TEST_CASE("TLS: --tls-insecure warns in each run") {
                    "nobody checks the server's certificate");
     check_told(run(server.url(), {}, {"SANDBOX_LOCK_TLS_INSECURE=yes"}), 0, "nobody checks");
     CHECK(run(server.url(), {"--tls-insecure", "-q"}).err == "");
+}
+
+TEST_CASE("TLS: status and break go by it, too") {
+    auto& server = shared_tls_server();
+    const auto inspect = [&](std::vector<std::string> words, const std::string& option,
+                             const std::string& value = {}) {
+        words.push_back(option);
+        if (!value.empty()) words.push_back(value);
+        words.emplace_back("agent:inspected");
+        auto process = sandbox_lock(server.url(), words);
+        const int status = process.wait();
+        return std::pair{status, process.out() + process.err()};
+    };
+    const auto cacert = server.authority.cert();
+    auto holder =
+        sandbox_lock(server.url(), {"--cacert", cacert, "--lease-ttl", "1s", "agent:inspected",
+                                    "--", "sh", "-c", "echo in; exec sleep 1000"});
+    REQUIRE(eventually([&] { return holder.out() == "in\n"; }));
+    const auto [status, text] = inspect({"status"}, "--cacert", cacert);
+    CHECK(status == 0);
+    CHECK(text.find("agent:inspected") != std::string::npos);
+    CHECK(inspect({"status", "-q"}, "--cacert", cacert).first == 1);
+    const auto insecure = inspect({"status"}, "--tls-insecure");
+    CHECK(insecure.first == 0);
+    CHECK(insecure.second.find("nobody checks") != std::string::npos);
+    CHECK(inspect({"status"}, "--tls-server-name", "other").first == 77);
+    const auto token = server.redis.command({"GET", key_of("agent:inspected")}).value_or("");
+    CHECK(inspect({"break", "--token", token}, "--cacert", cacert).first == 0);
+    CHECK(holder.wait() == 79);
 }
 
 TEST_CASE("TLS: a signal ends the handshake with a host that says nothing") {

@@ -38,13 +38,17 @@ TAIL = """
 """
 
 
-def embed(path: pathlib.Path) -> str:
-    data = re.sub(
+def whole(path: pathlib.Path) -> bytes:
+    return re.sub(
         rb"^-- include: (\S+)\n",
-        lambda found: path.with_name(found[1].decode()).read_bytes(),
+        lambda found: whole(path.with_name(found[1].decode())),
         path.read_bytes(),
         flags=re.MULTILINE,
     )
+
+
+def embed(path: pathlib.Path) -> str:
+    data = whole(path)
     if b"\r" in data or b"\0" in data:
         # A compiler may change the one and the string ends at the other: the SHA-1 would be wrong.
         sys.exit(f"{path}: has a carriage return or a NUL")

@@ -25,6 +25,7 @@ struct Lease {
 struct Patience {
     bool once = false;       ///< one try: do not wait for a holder
     Deadline until = never;  ///< stop waiting then
+    bool outlasts = false;   ///< wait for a store that is down from the start, too
 };
 
 /// What came of holding a lease.

@@ -70,7 +70,10 @@ struct Access {
     guard::Duration connect_timeout;
     guard::Duration response_timeout;
     guard::Duration retry_interval;
-    TlsAccess tls;
+    TlsAccess tls{};
+    std::string sentinel_user{};  ///< our login at sentinels, apart from the servers'
+    std::optional<std::string> sentinel_password{};
+    int min_replicas = 0;  ///< how many replicas must have an entry or a renewal before it counts
 };
 
 /// The store that the URL's scheme names, for `claim`. Nothing is connected yet. A URL that no

@@ -55,25 +55,37 @@ std::string_view cut(std::string_view& text, std::string_view marks) noexcept {
     return head;
 }
 
-struct HostPort {
+struct RawHost {
     std::string_view host;
     std::optional<std::string_view> port;
 };
 
 /// Nothing where brackets do not match.
-std::optional<HostPort> split_host(std::string_view text) noexcept {
+std::optional<RawHost> split_host(std::string_view text) noexcept {
     if (text.starts_with('[')) {
         const auto end = text.find(']');
         if (end == text.npos) return std::nullopt;
         const auto rest = text.substr(end + 1);
         if (!rest.empty() && rest.front() != ':') return std::nullopt;
-        return HostPort{text.substr(1, end - 1),
-                        rest.empty() ? std::nullopt : std::optional(rest.substr(1))};
+        return RawHost{text.substr(1, end - 1),
+                       rest.empty() ? std::nullopt : std::optional(rest.substr(1))};
     }
     const auto colon = text.find(':');
-    if (colon == text.npos) return HostPort{text, std::nullopt};
+    if (colon == text.npos) return RawHost{text, std::nullopt};
     if (text.find(':', colon + 1) != text.npos) return std::nullopt;  // IPv6 needs its brackets
-    return HostPort{text.substr(0, colon), text.substr(colon + 1)};
+    return RawHost{text.substr(0, colon), text.substr(colon + 1)};
+}
+
+/// `a:1,b:2`; at least one, which may be empty.
+std::optional<std::vector<RawHost>> split_servers(std::string_view text) {
+    std::vector<RawHost> servers;
+    for (;;) {
+        const auto server = split_host(cut(text, ","));
+        if (!server) return std::nullopt;
+        servers.push_back(*server);
+        if (text.empty()) return servers;
+        text.remove_prefix(1);
+    }
 }
 
 }  // namespace
@@ -130,8 +142,8 @@ Result<Url> Url::parse(std::string_view text) {
             user = user->substr(0, colon);
         }
     }
-    const auto where = split_host(authority);
-    if (!where) return refuse("has a malformed host: write an IPv6 address as [::1]");
+    const auto servers = split_servers(authority);
+    if (!servers) return refuse("has a malformed host: write an IPv6 address as [::1]");
 
     bool decoded = true;
     const auto bytes = [&](std::string_view part) {
@@ -141,8 +153,8 @@ Result<Url> Url::parse(std::string_view text) {
     };
     if (user) url.user = bytes(*user);
     if (password) url.password = bytes(*password);
-    url.host = bytes(where->host);
-    if (where->port) url.port = bytes(*where->port);
+    for (const auto& [host, port] : *servers)
+        url.servers.push_back({bytes(host), port ? std::optional(bytes(*port)) : std::nullopt});
     url.path = bytes(path);
     url.query = bytes(query);
     if (!decoded)

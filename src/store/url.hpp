@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "guard/result.hpp"
 
@@ -11,14 +12,20 @@ namespace store {
 /// What a password is replaced by wherever a URL is shown.
 inline constexpr std::string_view redacted_secret = "***";
 
+/// Where a server listens.
+struct HostPort {
+    std::string host;  ///< without the brackets of an IPv6 address
+    std::optional<std::string> port;
+};
+
 /// A store's address, taken apart by RFC 3986. All parts but the scheme are percent-decoded to
 /// bytes.
 struct Url {
     std::string scheme;  ///< lower case
     std::optional<std::string> user;
     std::optional<std::string> password;
-    std::string host;  ///< without the brackets of an IPv6 address
-    std::optional<std::string> port;
+    /// At least one, which may be empty; more where there are commas, which the RFC does not know.
+    std::vector<HostPort> servers;
     std::string path;
     std::string query;
 

@@ -20,6 +20,7 @@
 
 #include "guard/owner_card.hpp"
 #include "store/redis/connection.hpp"
+#include "store/redis/server_route.hpp"
 #include "store/redis/session.hpp"
 #include "store/redis/tls.hpp"
 #include "store/store.hpp"
@@ -412,7 +413,7 @@ TEST_CASE("TLS: a message that comes in one piece with a reply is not missed") {
     REQUIRE(endpoint);
     if (parsed->scheme == "rediss")
         REQUIRE(store::redis::add_tls(*endpoint, *parsed, {.cacert = server.authority.cert()}, {}));
-    store::redis::Session session{*endpoint};
+    store::redis::Session session{store::redis::route_to(*endpoint)};
     TestRun run;
     const auto limit = [] { return guard::after(BootClock::now(), patience); };
     REQUIRE(session.connect(limit(), run));

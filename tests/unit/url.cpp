@@ -5,9 +5,11 @@
 #include <string>
 
 #include "store/redis/endpoint.hpp"
+#include "store/redis/sentinel_route.hpp"
 
 using store::Url;
 using store::redis::Endpoint;
+using store::redis::SentinelAddress;
 
 namespace {
 
@@ -15,6 +17,13 @@ guard::Result<Endpoint> endpoint(const std::string& text) {
     const auto url = Url::parse(text);
     if (!url) return url.error();
     return Endpoint::from(*url, std::nullopt);
+}
+
+guard::Result<SentinelAddress> sentinels(const std::string& text,
+                                         const store::Access& access = {}) {
+    const auto url = Url::parse(text);
+    if (!url) return url.error();
+    return SentinelAddress::from(*url, access);
 }
 
 }  // namespace
@@ -54,6 +63,39 @@ TEST_CASE("sockets") {
     CHECK(endpoint("redis+unix:///run/r.sock")->text() == "redis+unix:///run/r.sock");
 }
 
+TEST_CASE("sentinels") {
+    store::Access access;
+    access.password = "elsewhere";
+    access.sentinel_user = "watcher";
+    access.sentinel_password = "theirs";
+    const auto there =
+        sentinels("redis+sentinel://u:p%2Cw@one,[::1]:7,three:8/my%20master/3", access);
+    REQUIRE(there);
+    REQUIRE(there->sentinels.size() == 3);
+    CHECK(there->sentinels[0].host == "one");
+    CHECK(there->sentinels[0].port == "26379");
+    CHECK(there->sentinels[1].host == "::1");
+    CHECK(there->sentinels[1].port == "7");
+    CHECK(there->sentinels[2].user == "watcher");
+    CHECK(there->sentinels[2].password == "theirs");
+    CHECK(there->master_name == "my master");
+    CHECK(there->server.user == "u");
+    CHECK(there->server.password == "p,w");
+    CHECK(there->server.database == 3);
+
+    CHECK(sentinels("redis+sentinel://one/m", access)->server.password == "elsewhere");
+    CHECK(sentinels("redis+sentinel://one/m")->server.database == 0);
+    CHECK_FALSE(sentinels("redis+sentinel://one/m")->sentinels[0].password);
+    for (const char* text :
+         {"redis+sentinel:///m", "redis+sentinel://one", "redis+sentinel://one/",
+          "redis+sentinel://one,/m", "redis+sentinel://,one/m", "redis+sentinel://one:x/m",
+          "redis+sentinel://one/m/x", "redis+sentinel://one/m/1/2", "redis+sentinel://one/m?db=1",
+          "redis+sentinel://u@one/m"})
+        CHECK_FALSE(sentinels(text));
+    access.sentinel_password.reset();
+    CHECK_FALSE(sentinels("redis+sentinel://one/m", access));
+}
+
 TEST_CASE("bad URLs are refused in one line, without their password") {
     for (const char* text : {"",
                              "h",
@@ -82,7 +124,9 @@ TEST_CASE("bad URLs are refused in one line, without their password") {
                              "redis+unix:///s?x=1",
                              "redis+unix:///s?db=",
                              "redis+unix:///%00",
-                             "redis://a%00b"})
+                             "redis://a%00b",
+                             "redis://h1,h2",
+                             "redis+unix://,/s"})
         CHECK_FALSE(endpoint(text));
     CHECK_FALSE(endpoint("redis+unix:///" + std::string(200, 'x')));
     for (const std::string text :

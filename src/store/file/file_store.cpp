@@ -154,8 +154,9 @@ Descriptor FileStore::anchor() const {
 }  // namespace
 
 Result<std::string> directory_in(const Url& url) {
-    const bool elsewhere = !url.host.empty() && url.host != "localhost";
-    if (elsewhere || url.port || url.user || url.password || !url.query.empty())
+    const auto& [host, port] = url.servers.front();
+    const bool elsewhere = (!host.empty() && host != "localhost") || url.servers.size() > 1;
+    if (elsewhere || port || url.user || url.password || !url.query.empty())
         return Error{Fault::configuration,
                      "the store's URL has more than a directory: the form is file:DIR, or file: "
                      "for the default directory"};

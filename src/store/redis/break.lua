@@ -1,12 +1,13 @@
 -- Takes the slot away from one holder. KEYS: the slot, its fence, its queue, its presence list.
 -- ARGV: the holder's token, the token to put in its place for as long as its lease lasts ('': free
--- the slot at once), ms for a lease that has no end. Answers broken or other.
+-- the slot at once), ms for a lease that has no end. Answers broken or other. KEYS may be the slot
+-- alone, while its hash slot is being moved.
 -- include: queue.lua
 
 if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 'other' end
 if ARGV[2] == '' then
   redis.call('DEL', KEYS[1])
-  wake_first(time_now(), '')
+  if #KEYS > 1 then wake_first(time_now(), '') end
 elseif redis.call('PTTL', KEYS[1]) < 0 then
   redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 else

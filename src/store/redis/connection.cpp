@@ -108,7 +108,7 @@ Result<Connection> Connection::open(const Endpoint& endpoint, Deadline until, Po
     if (!context || context->err != 0) return Error{Fault::internal, "hiredis has no memory"};
     (void)socket->release();  // the context closes it now
     if (endpoint.tls)
-        if (const auto safe = endpoint.tls->secure(*context, until, poller); !safe)
+        if (const auto safe = endpoint.tls->secure(*context, endpoint.host, until, poller); !safe)
             return safe.error();
 
     Connection connection{std::move(context)};
@@ -165,6 +165,7 @@ Result<bool> Connection::subscribe(const std::string& channel, Deadline until, P
     const auto hello = request(resp3, until, poller);
     if (!hello) return hello.error();
     if ((*hello)->type == REDIS_REPLY_ERROR) return false;
+    in_cluster_ = field(**hello, "mode") == "cluster";
 
     const std::array<std::string_view, 2> subscription{"SUBSCRIBE", channel};
     if (const auto sent = send(subscription, until, poller); !sent) return sent.error();

@@ -37,6 +37,8 @@ public:
     guard::Result<bool> subscribe(const std::string& channel, guard::Deadline until,
                                   guard::Poller& poller);
     [[nodiscard]] bool subscribed() const noexcept { return subscribed_; }
+    /// Whether `subscribe` has met a cluster's node.
+    [[nodiscard]] bool in_cluster() const noexcept { return in_cluster_; }
 
     /// Has the server send an invalidation when a key changes that a later command has read (CLIENT
     /// TRACKING). False where that is not allowed.
@@ -47,8 +49,8 @@ public:
     [[nodiscard]] Reply next_push() noexcept;
     [[nodiscard]] bool has_push() const noexcept { return !pushes_.empty(); }
 
-    /// Takes apart what has been received already: of what came together with the last reply, poll(2)
-    /// knows nothing any more. False where it makes no sense.
+    /// Takes apart what has been received already: of what came together with the last reply,
+    /// poll(2) knows nothing any more. False where it makes no sense.
     [[nodiscard]] bool sort_received() noexcept;
 
     /// For poll(2): readable while idle means that the server closed, or late replies.
@@ -80,6 +82,7 @@ private:
     std::deque<Reply> pushes_;
     bool subscribed_ = false;
     bool tracking_ = false;
+    bool in_cluster_ = false;
 };
 
 }  // namespace store::redis

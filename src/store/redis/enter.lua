@@ -8,8 +8,12 @@
 -- {'open', '', place, arrival}: it is left to clients that do not know the queue for a moment, or
 -- {'young'}: a server that has just started may have lost its keys, so those who held them get the
 -- grace to set them again first.
+-- KEYS may be the slot alone, while its hash slot is being moved. Then there is no queue, and the fence
+-- answered is to be had by fence.lua.
 -- include: queue.lua
+-- include: fence.lua
 
+local alone = #KEYS == 1
 local me = ARGV[5]
 local mixed_for = 86400000 -- ms for which a fleet counts as mixed
 local gap = 600000 -- us: a client that polls twice a second finds the slot free
@@ -19,7 +23,7 @@ local function is_ours(token) return string.sub(token, 1, 6) == '{"id":' end
 
 -- Joins the queue, or keeps the place in it. The arrival grows even if the clock is set back.
 local function stay(now)
-  if me == '' then return -1, '' end
+  if me == '' or alone then return -1, ARGV[6] end
   local arrival = ARGV[6]
   if arrival == '' then
     local last = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
@@ -77,12 +81,12 @@ if holder == ARGV[1] then
   -- Our own: the answer to an earlier try was lost on the way.
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
 elseif holder then
-  if not is_ours(holder) then redis.call('SET', KEYS[5], 'other', 'PX', mixed_for) end
+  if not alone and not is_ours(holder) then redis.call('SET', KEYS[5], 'other', 'PX', mixed_for) end
   local place, arrival = stay(now)
   return {'taken', holder, place, arrival, redis.call('PTTL', KEYS[1])}
 else
   if is_young(now) then return {'young'} end
-  local first = first_present(now)
+  local first = not alone and first_present(now)
   if first and first ~= me then
     local _, arrival = stay(now)
     first = wake_first(now, me)
@@ -97,9 +101,4 @@ else
   redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
   if first then forget(me) end
 end
--- At least the time, so that it still grows after it has expired. Below 2^53, exact in a double.
-local last = redis.pcall('GET', KEYS[2])
-last = type(last) == 'string' and tonumber(last) or 0
-local fence = exact(math.max(last + 1, now))
-redis.call('SET', KEYS[2], fence, 'PX', ARGV[3])
-return {'entered', fence}
+return {'entered', alone and '0' or next_fence(KEYS[2], now, ARGV[3])}

@@ -1,18 +1,20 @@
 #include "store/redis/keys.hpp"
 
+#include "store/redis/cluster.hpp"
+
 namespace store::redis {
 namespace {
 
+/// The companions start with `{`, so no slot of a sane prefix has such a name. In a cluster they
+/// must be where the key is, so their hash tag is the key's own, or else the whole key.
 std::string stem_of(const std::string& key) {
-    // A hash tag is what stands between the first '{' and the next '}', if it is not empty: the
-    // cluster specification. Where the key has one, its companions start with the same. So they
-    // always start with '{', and no slot of a sane prefix can have such a name. A key with a '}'
-    // and no tag cannot be wrapped: its companions are in another hash slot, which matters in a
-    // cluster only.
-    const auto open = key.find('{');
-    const auto close = open == key.npos ? key.npos : key.find('}', open + 1);
-    const bool tagged = close != key.npos && close > open + 1;
-    return tagged ? key.substr(open, close + 1 - open) + ":" + key : "{" + key + "}";
+    if (const auto tag = hash_tag(key); !tag.empty()) return "{" + std::string(tag) + "}:" + key;
+    if (key.find('}') == key.npos) return "{" + key + "}";
+    // Such a key cannot be a tag; any one with the same hash slot does.
+    const unsigned slot = hash_slot(key);
+    unsigned number = 0;
+    while (hash_slot(std::to_string(number)) != slot) ++number;
+    return "{" + std::to_string(number) + "}:" + key;
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 namespace store::redis {
 
-/// The keys beside a slot's own, in the same cluster hash slot: `{key}:fence` and so on, or
-/// `{tag}:key:fence` where `key` has a hash tag of its own.
+/// The keys beside a slot's own, in the same hash slot of a cluster: `{key}:fence` and so on, or
+/// `{tag}:key:fence` where `key` has a hash tag of its own or cannot be one.
 struct CompanionKeys {
     explicit CompanionKeys(const std::string& key);
 

@@ -61,7 +61,7 @@ void Place::stands(long long rank, std::string arrival) {
 }
 
 Duration Place::rest(Duration left) const {
-    const bool tries = is_first() || !listens_;
+    const bool tries = rank_ <= 0 || !listens_;
     const Duration interval = tries ? std::min(retry_interval_, beat) : beat;
     const Duration span = scattered(interval);
     return is_first() && left > Duration::zero() ? std::min(span, left + after_expiry) : span;

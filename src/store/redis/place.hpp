@@ -30,6 +30,7 @@ public:
 
     /// Whether messages come, or it has to poll.
     void listens(bool listens) noexcept { listens_ = listens; }
+    [[nodiscard]] bool listens() const noexcept { return listens_; }
     [[nodiscard]] const std::string& channel() const noexcept { return channel_; }
 
     /// For the scripts: the name (empty while it does not wait), the arrival, and for how long it

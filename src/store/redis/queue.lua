@@ -3,12 +3,7 @@
 -- and gets it back when it asks again with the time of its arrival. A waiter's name starts with 'm'
 -- if it listens for messages on its channel, with 'p' if it polls.
 
-local function time_now()
-  local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
-end
-
-local function exact(number) return string.format('%.0f', number) end
+-- include: time.lua
 
 local function forget(waiter)
   redis.call('ZREM', KEYS[3], waiter)

@@ -1,17 +1,22 @@
 #include "store/redis/redis_observer.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <memory>
 #include <set>
+#include <span>
 
 #include "store/redis/keys.hpp"
+#include "store/redis/server_route.hpp"
 #include "store/redis/session.hpp"
-#include "store/redis/tls.hpp"
 
 namespace store::redis {
 namespace {
 
 using guard::BootClock;
 using guard::Deadline;
+using guard::Done;
 using guard::Duration;
 using guard::Error;
 using guard::Fault;
@@ -33,8 +38,8 @@ std::string pattern_of(const std::string& prefix) {
 
 class RedisObserver final : public Observer {
 public:
-    RedisObserver(Endpoint endpoint, const Access& access)
-        : session_(std::move(endpoint)),
+    RedisObserver(std::unique_ptr<Route> route, const Access& access)
+        : session_(std::move(route)),
           connect_timeout_(access.connect_timeout),
           response_timeout_(access.response_timeout) {}
 
@@ -44,8 +49,14 @@ public:
                              const std::string& token, Poller& poller) override;
 
 private:
-    Result<Reply> connected(Poller& poller, const auto& ask);
-    Result<std::set<std::string>> keys_with(const std::string& prefix, Poller& poller);
+    Result<Reply> connected(Session& session, Poller& poller, const auto& ask);
+    Result<Reply> evaluate(Session& session, const Script& script, const std::string& key,
+                           std::initializer_list<std::string_view> arguments, Poller& poller);
+    Result<std::set<std::string>> keys_with(const std::string& prefix, Session& session,
+                                            Poller& poller);
+    Result<SlotState> look(const std::string& key, Session& session, Poller& poller);
+    Result<Done> add_held(const std::string& prefix, Session& session, Poller& poller,
+                          std::vector<SlotState>& slots);
 
     Session session_;
     Duration connect_timeout_;
@@ -53,32 +64,48 @@ private:
 };
 
 /// Connects if need be, and asks; an error reply comes as an error.
-Result<Reply> RedisObserver::connected(Poller& poller, const auto& ask) {
-    if (auto up = session_.connect(guard::after(BootClock::now(), connect_timeout_), poller); !up)
+Result<Reply> RedisObserver::connected(Session& session, Poller& poller, const auto& ask) {
+    if (auto up = session.connect(guard::after(BootClock::now(), connect_timeout_), poller); !up)
         return up.error();
     auto reply = ask(guard::after(BootClock::now(), response_timeout_));
     if (!reply) {
-        session_.drop();
+        session.drop();
         return reply.error();
     }
-    if ((*reply)->type == REDIS_REPLY_ERROR) return session_.named(plain_words(text_of(**reply)));
+    if ((*reply)->type == REDIS_REPLY_ERROR) return session.named(plain_words(text_of(**reply)));
     return reply;
 }
 
+/// On the slot's key and its companions; on the key alone while its hash slot is being moved.
+Result<Reply> RedisObserver::evaluate(Session& session, const Script& script,
+                                      const std::string& key,
+                                      std::initializer_list<std::string_view> arguments,
+                                      Poller& poller) {
+    const CompanionKeys companions(key);
+    const std::array<std::string_view, 4> keys{key, companions.fence, companions.queue,
+                                               companions.presence};
+    return connected(session, poller, [&](Deadline until) {
+        auto reply = session.evaluate(script, keys, arguments, until, poller);
+        if (!reply || !is_error(**reply, "TRYAGAIN") || !session.connected()) return reply;
+        return session.evaluate(script, std::span(keys).first(1), arguments, until, poller);
+    });
+}
+
 /// By SCAN, which does not stop the server as KEYS would, and may name a key more than once.
-Result<std::set<std::string>> RedisObserver::keys_with(const std::string& prefix, Poller& poller) {
+Result<std::set<std::string>> RedisObserver::keys_with(const std::string& prefix, Session& session,
+                                                       Poller& poller) {
     const auto pattern = pattern_of(prefix);
     std::set<std::string> keys;
     std::string cursor = "0";
     do {
-        const auto reply = connected(poller, [&](Deadline until) {
-            return session_.request({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, until,
-                                    poller);
+        const auto reply = connected(session, poller, [&](Deadline until) {
+            return session.request({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, until,
+                                   poller);
         });
         if (!reply) return reply.error();
         const auto* list = element_at(**reply, 1);
         if (list == nullptr)
-            return session_.named({Fault::internal, "its answer to SCAN makes no sense"});
+            return session.named({Fault::internal, "its answer to SCAN makes no sense"});
         cursor = std::string(text_at(**reply, 0));
         for (std::size_t i = 0; i < list->elements; ++i)
             keys.insert(std::string(text_at(*list, i)));
@@ -86,25 +113,47 @@ Result<std::set<std::string>> RedisObserver::keys_with(const std::string& prefix
     return keys;
 }
 
-Result<std::vector<SlotState>> RedisObserver::held(const std::string& prefix, Poller& poller) {
-    const auto keys = keys_with(prefix, poller);
+Result<Done> RedisObserver::add_held(const std::string& prefix, Session& session, Poller& poller,
+                                     std::vector<SlotState>& slots) {
+    const auto keys = keys_with(prefix, session, poller);
     if (!keys) return keys.error();
-    std::vector<SlotState> slots;
     for (const auto& key : *keys) {
-        auto slot = look(key, poller);
+        auto slot = look(key, session, poller);
         if (!slot) return slot.error();
         if (!slot->holder.empty()) slots.push_back(std::move(*slot));
     }
+    return Done{};
+}
+
+/// In a cluster each master has keys of its own.
+Result<std::vector<SlotState>> RedisObserver::held(const std::string& prefix, Poller& poller) {
+    const auto until = guard::after(BootClock::now(), connect_timeout_);
+    if (const auto up = session_.connect(until, poller); !up) return up.error();
+    if (const auto known = session_.explore(until, poller); !known) return known.error();
+    const auto masters = session_.route().masters();
+    std::vector<SlotState> slots;
+    if (masters.size() == 1) {
+        if (const auto done = add_held(prefix, session_, poller, slots); !done) return done.error();
+    } else {
+        for (const auto& master : masters) {
+            Session session{route_to(master)};
+            if (const auto done = add_held(prefix, session, poller, slots); !done)
+                return done.error();
+        }
+    }
+    std::ranges::sort(slots, {}, &SlotState::key);
+    // A key that is just being moved is found at either node.
+    const auto [first, last] = std::ranges::unique(slots, {}, &SlotState::key);
+    slots.erase(first, last);
     return slots;
 }
 
 Result<SlotState> RedisObserver::look(const std::string& key, Poller& poller) {
-    const CompanionKeys companions(key);
-    const auto reply = connected(poller, [&](Deadline until) {
-        return session_.evaluate(status_script, 4,
-                                 {key, companions.fence, companions.queue, companions.presence},
-                                 until, poller);
-    });
+    return look(key, session_, poller);
+}
+
+Result<SlotState> RedisObserver::look(const std::string& key, Session& session, Poller& poller) {
+    const auto reply = evaluate(session, status_script, key, {}, poller);
     if (!reply) return reply.error();
     SlotState slot{key, std::string(text_at(**reply, 0))};
     const long long left = number_at(**reply, 1).value_or(-1);
@@ -115,13 +164,8 @@ Result<SlotState> RedisObserver::look(const std::string& key, Poller& poller) {
 
 Result<Broken> RedisObserver::take_away(const std::string& key, const std::string& holder,
                                         const std::string& token, Poller& poller) {
-    const CompanionKeys companions(key);
-    const auto reply = connected(poller, [&](Deadline until) {
-        return session_.evaluate(break_script, 4,
-                                 {key, companions.fence, companions.queue, companions.presence,
-                                  holder, token, ttl_of_endless},
-                                 until, poller);
-    });
+    const auto reply =
+        evaluate(session_, break_script, key, {holder, token, ttl_of_endless}, poller);
     if (!reply) return reply.error();
     return text_of(**reply) == "broken" ? Broken::yes : Broken::other;
 }
@@ -130,10 +174,9 @@ Result<Broken> RedisObserver::take_away(const std::string& key, const std::strin
 
 Result<std::unique_ptr<Observer>> observe(const Url& url, const Access& access,
                                           const guard::Reporter& reporter) {
-    auto endpoint = Endpoint::from(url, access.password);
-    if (!endpoint) return endpoint.error();
-    if (const auto fit = add_tls(*endpoint, url, access.tls, reporter); !fit) return fit.error();
-    return std::unique_ptr<Observer>(std::make_unique<RedisObserver>(std::move(*endpoint), access));
+    auto route = route_by(url, access, reporter);
+    if (!route) return route.error();
+    return std::unique_ptr<Observer>(std::make_unique<RedisObserver>(std::move(*route), access));
 }
 
 }  // namespace store::redis

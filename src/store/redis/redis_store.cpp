@@ -1,14 +1,16 @@
 #include "store/redis/redis_store.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
+#include <utility>
+#include <vector>
 
 #include "guard/owner_card.hpp"
 #include "store/redis/keys.hpp"
 #include "store/redis/place.hpp"
 #include "store/redis/session.hpp"
-#include "store/redis/tls.hpp"
 
 namespace store::redis {
 namespace {
@@ -33,10 +35,14 @@ using guard::Wake;
 constexpr std::chrono::seconds grace = 1s;
 /// A fence that expires starts again from the server's time, so this only saves memory.
 constexpr Duration fence_ttl = 24h;
-/// Between tries that fail: the first pause, then ever longer ones. The longest is well below the
-/// grace, so that a holder is back in time.
+/// Between tries that fail: the first pause, then ever longer ones. A holder's longest is well
+/// below the grace, so that it is back in time.
 constexpr Duration first_pause = 50ms;
 constexpr Duration longest_pause = 250ms;
+constexpr Duration longest_pause_of_waiters = 1s;
+/// How long a hash slot may be on the move before its slot's own key is used alone. Most moves take
+/// milliseconds, but one may be left half done for hours.
+constexpr Duration longest_move = 500ms;
 /// How long the first in the queue may take after it was woken, before the next one looks:
 /// queue.lua.
 constexpr Duration standby = 1s;
@@ -50,18 +56,26 @@ constexpr std::string_view foreign_answer = "foreign:";
 
 class Backoff {
 public:
+    explicit Backoff(Duration longest) : longest_(longest) {}
     Duration next() noexcept {
         const Duration now = pause_;
-        pause_ = std::min(2 * pause_, longest_pause);
+        pause_ = std::min(2 * pause_, longest_);
         return now;
     }
 
 private:
+    Duration longest_;
     Duration pause_ = first_pause;
 };
 
 std::string milliseconds(Duration span) {
     return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(span).count());
+}
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc{} ? std::optional(number) : std::nullopt;
 }
 
 Error interrupted() {
@@ -70,11 +84,12 @@ Error interrupted() {
 
 class RedisStore final : public Store {
 public:
-    RedisStore(Endpoint endpoint, const Access& access, guard::Claim claim,
+    RedisStore(std::unique_ptr<Route> route, const Access& access, guard::Claim claim,
                guard::Reporter reporter)
-        : session_(std::move(endpoint)),
+        : session_(std::move(route)),
           connect_timeout_(access.connect_timeout),
           response_timeout_(access.response_timeout),
+          min_replicas_(access.min_replicas),
           claim_(std::move(claim)),
           keys_(claim_.key),
           place_(claim_.key, keys_.queue, claim_.token, access.retry_interval),
@@ -91,33 +106,45 @@ public:
 private:
     /// What one try to enter found.
     struct Attempt {
-        enum Outcome { entered, taken, behind, open, young, failed } outcome;
+        enum Outcome { entered, taken, behind, open, young, moving, unsafe, failed } outcome;
         Lease lease{};
         std::string holder;
-        Duration left{};  ///< of the holder's lease
-        Error error{Fault::internal, ""};
-        bool passing = false;    ///< failed, but a later try may do better
-        bool by_server = false;  ///< failed, and it was the server that said so
+        Duration left{};                   ///< of the holder's lease
+        Error error{Fault::internal, ""};  ///< when unsafe or failed
+        bool passing = false;              ///< a later try may do better
+        bool by_server = false;            ///< it was the server that said so
+
+        [[nodiscard]] bool has_failed() const { return outcome == unsafe || outcome == failed; }
+        [[nodiscard]] bool waits() const {
+            return outcome == taken || outcome == behind || outcome == open;
+        }
     };
     /// What a waiter knows about the server.
     struct Contact {
         Deadline first_answer;  ///< the first answer must have come by then
         bool answered = false;
         bool in_trouble = false;
-        Backoff backoff = {};
+        Backoff backoff{longest_pause_of_waiters};
         std::optional<Error> complaint = {};  ///< the last error that the server itself gave
     };
     enum class Renewal { done, foreign, failed };
 
     Attempt attempt(Deadline until, Poller& poller);
+    Attempt ask_entry(Deadline until, Poller& poller);
     Attempt read_answer(const redisReply& reply, Deadline asked);
+    Result<std::uint64_t> next_fence(Deadline until, Poller& poller);
+    bool gives_way();
+    Result<Reply> evaluate(const Script& script, std::size_t key_count,
+                           std::initializer_list<std::string_view> words, Deadline until,
+                           Poller& poller);
+    Result<Done> replicate(const char* what, Poller& poller);
     std::optional<Error> verdict(const Attempt& tried, const guard::Patience& patience,
                                  const Contact& contact) const;
     Result<Done> open_ears(Deadline until, Poller& poller);
     Duration rest_after(const Attempt& tried, Contact& contact);
     Wake rest(Deadline again, const Attempt& tried, const OnTaken& on_taken, Poller& poller);
     Deadline heed(const redisReply& push, Deadline again) const;
-    void tell_who_is_near(Poller& poller);
+    void settle(Poller& poller);
     bool key_has_changed();
     Renewal renew(Deadline& deadline, LeasedRun& run);
     Renewal renewal_failed(const Error& error);
@@ -130,15 +157,20 @@ private:
     Session session_;
     Duration connect_timeout_;
     Duration response_timeout_;
+    int min_replicas_;
     guard::Claim claim_;
     CompanionKeys keys_;
     Place place_;
     guard::Reporter reporter_;
 
-    bool asked_ = false;          ///< an entry was asked for, and the slot may be ours
-    bool server_is_old_ = false;  ///< the server is known to be older than the grace
-    bool has_messages_ = true;    ///< as far as is known, they may be used
-    bool has_tracking_ = true;    ///< the same
+    bool asked_ = false;     ///< an entry was asked for, and the slot may be ours
+    bool was_cut_ = false;   ///< since the last connection
+    int known_ = 0;          ///< the connection whose server was asked how new it is
+    int old_server_ = 0;     ///< the connection whose server is older than the grace
+    bool is_alone_ = false;  ///< the last script got the slot's own key only
+    std::optional<guard::BootClock::time_point> moving_since_;  ///< the hash slot is on the move
+    bool has_messages_ = true;  ///< as far as is known, they may be used
+    bool has_tracking_ = true;  ///< the same
     bool came_from_queue_ = false;
     std::string trouble_;   ///< what renewals fail with at present
     std::string intruder_;  ///< who holds the slot that was ours
@@ -146,15 +178,17 @@ private:
 
 Result<Lease> RedisStore::enter(const guard::Patience& patience, Poller& poller,
                                 const OnTaken& on_taken) {
-    Contact contact{after(BootClock::now(), connect_timeout_)};
+    const auto start = BootClock::now();
+    Contact contact{patience.outlasts ? guard::never : after(start, connect_timeout_)};
     for (;;) {
+        const auto answer_time = contact.answered ? response_timeout_ : connect_timeout_;
+        const auto first =
+            contact.answered ? guard::never : std::min(contact.first_answer, patience.until);
         const Attempt tried =
-            attempt(contact.answered ? after(BootClock::now(), response_timeout_)
-                                     : std::min(contact.first_answer, patience.until),
-                    poller);
+            attempt(std::min(after(BootClock::now(), answer_time), first), poller);
         if (tried.outcome == Attempt::entered) {
             came_from_queue_ = place_.waits();
-            place_.leave();  // the script has done it
+            if (!is_alone_) place_.leave();  // the script has done it
             return tried.lease;
         }
         if (tried.by_server) contact.complaint = tried.error;
@@ -164,24 +198,18 @@ Result<Lease> RedisStore::enter(const guard::Patience& patience, Poller& poller,
         // lease.
         if (tried.outcome != Attempt::young) again = std::min(again, patience.until);
         const bool was_connected = session_.connected();
-        Wake wake = rest(again, tried, on_taken, poller);
-        if (was_connected && !session_.connected() && wake != Wake::interrupted) {
-            // Cut off, perhaps by a restart or a failover: holders come first.
-            server_is_old_ = false;
-            wake = session_.idle(after(BootClock::now(), grace), poller);
-        }
+        const Wake wake = rest(again, tried, on_taken, poller);
         if (wake == Wake::interrupted) return interrupted();
+        was_cut_ = was_cut_ || (was_connected && !session_.connected());
     }
 }
 
 /// Waits until it is time for the next try; `ready` where a message or a cut makes it so.
 Wake RedisStore::rest(Deadline again, const Attempt& tried, const OnTaken& on_taken,
                       Poller& poller) {
-    const bool waits = tried.outcome == Attempt::taken || tried.outcome == Attempt::behind ||
-                       tried.outcome == Attempt::open;
     const bool joined = place_.rank() >= 0;  // the first try asks without a place in the queue
     const auto tell = [&] {
-        return waits && joined ? on_taken({tried.holder, place_.rank()}) : guard::never;
+        return tried.waits() && joined ? on_taken({tried.holder, place_.rank()}) : guard::never;
     };
     const bool was_connected = session_.connected();
     for (Deadline tell_again = tell();;) {
@@ -225,6 +253,8 @@ Result<Done> RedisStore::open_ears(Deadline until, Poller& poller) {
         has_messages_ = *listens || lacks("messages (HELLO 3, SUBSCRIBE)");
     }
     place_.listens(session_.subscribed());
+    if (session_.in_cluster())
+        if (const auto known = session_.explore(until, poller); !known) return known.error();
     if (has_messages_ && has_tracking_ && place_.watches() && !session_.tracking()) {
         const auto tracks = session_.track(until, poller);
         if (!tracks) return tracks.error();
@@ -233,33 +263,117 @@ Result<Done> RedisStore::open_ears(Deadline until, Poller& poller) {
     return Done{};
 }
 
+/// Once for each connection: after a cut, which may have been a restart or a failover, and at a
+/// server that has just taken over, those who hold a lease come first.
+bool RedisStore::gives_way() {
+    if (known_ == session_.connections()) return false;
+    known_ = session_.connections();
+    return std::exchange(was_cut_, false) || session_.route().is_fresh();
+}
+
+/// Runs a script on the slot's keys, the slot's own first. While its hash slot is being moved, some
+/// of them are at either node and a script cannot have them all; if that takes long, it gets the
+/// slot's own key alone, and there is no queue.
+Result<Reply> RedisStore::evaluate(const Script& script, std::size_t key_count,
+                                   std::initializer_list<std::string_view> words, Deadline until,
+                                   Poller& poller) {
+    std::vector<std::string_view> keys{claim_.key, keys_.fence, keys_.queue, keys_.presence,
+                                       keys_.mixed};
+    keys.resize(key_count);
+    is_alone_ = false;
+    auto reply = session_.evaluate(script, keys, words, until, poller);
+    if (!reply || !is_error(**reply, "TRYAGAIN")) {
+        moving_since_.reset();
+        return reply;
+    }
+    const auto now = BootClock::now();
+    if (!moving_since_) moving_since_ = now;
+    if (now - *moving_since_ < longest_move || !session_.connected()) return reply;
+    is_alone_ = true;
+    keys.resize(1);
+    return session_.evaluate(script, keys, words, until, poller);
+}
+
 RedisStore::Attempt RedisStore::attempt(Deadline until, Poller& poller) {
     if (const auto connected = session_.connect(until, poller); !connected)
-        return {.outcome = Attempt::failed, .error = connected.error()};
+        return {.outcome = Attempt::failed,
+                .error = connected.error(),
+                .passing = session_.route().fails_over()};
+    if (gives_way()) return {.outcome = Attempt::young};
     if (place_.waits())
         if (const auto ears = open_ears(until, poller); !ears)
             return {.outcome = Attempt::failed, .error = ears.error(), .passing = true};
     asked_ = true;
-    const Deadline asked = BootClock::now();
-    const auto reply =
-        session_.evaluate(enter_script, 5,
-                          {claim_.key, keys_.fence, keys_.queue, keys_.presence, keys_.mixed,
-                           claim_.token, milliseconds(claim_.ttl), milliseconds(fence_ttl),
-                           server_is_old_ ? "0" : std::to_string(grace.count()), place_.name(),
-                           place_.arrival(), milliseconds(place_.presence())},
-                          until, poller);
-    if (!reply) return {.outcome = Attempt::failed, .error = reply.error(), .passing = true};
-    Attempt tried = read_answer(**reply, asked);
+    Attempt tried = ask_entry(until, poller);
+    if (tried.outcome == Attempt::entered && min_replicas_ > 0)
+        if (const auto safe = replicate("entry", poller); !safe) {
+            (void)release(after(BootClock::now(), response_timeout_), poller);
+            return {.outcome = Attempt::unsafe,
+                    .error = safe.error(),
+                    .passing = safe.error().fault == Fault::unreachable,
+                    .by_server = true};
+        }
     asked_ = tried.outcome == Attempt::entered || tried.outcome == Attempt::failed;
-    server_is_old_ = tried.outcome != Attempt::failed;
+    if (!tried.has_failed()) old_server_ = session_.connections();
     return tried;
 }
 
+RedisStore::Attempt RedisStore::ask_entry(Deadline until, Poller& poller) {
+    const Deadline asked = BootClock::now();
+    const bool is_old = old_server_ == session_.connections();
+    const auto reply = evaluate(enter_script, 5,
+                                {claim_.token, milliseconds(claim_.ttl), milliseconds(fence_ttl),
+                                 is_old ? "0" : std::to_string(grace.count()), place_.name(),
+                                 place_.arrival(), milliseconds(place_.presence())},
+                                until, poller);
+    if (!reply) return {.outcome = Attempt::failed, .error = reply.error(), .passing = true};
+    Attempt tried = read_answer(**reply, asked);
+    if (tried.outcome != Attempt::entered || !is_alone_) return tried;
+    const auto fence = next_fence(until, poller);
+    if (!fence) return {.outcome = Attempt::failed, .error = fence.error(), .passing = true};
+    tried.lease.fence = *fence;
+    return tried;
+}
+
+/// By a request of its own, where the script had no more than the slot's key.
+Result<std::uint64_t> RedisStore::next_fence(Deadline until, Poller& poller) {
+    const std::array<std::string_view, 1> key{keys_.fence};
+    const auto reply =
+        session_.evaluate(count_script, key, {milliseconds(fence_ttl)}, until, poller);
+    if (!reply) return reply.error();
+    const auto fence = number_in(text_of(**reply));
+    if (fence) return *fence;
+    if ((*reply)->type == REDIS_REPLY_ERROR) return session_.named(plain_words(text_of(**reply)));
+    return session_.named({Fault::internal, "its answer for a fence makes no sense"});
+}
+
+/// Waits until as many replicas as the user wants have what this connection has written. Else the
+/// store's next master might know nothing of it.
+Result<Done> RedisStore::replicate(const char* what, Poller& poller) {
+    long long replicas = 0;
+    if (session_.connected() && !session_.answered_aside()) {
+        const Duration time = std::min(response_timeout_, claim_.ttl / 6);
+        const auto reply =
+            session_.request({"WAIT", std::to_string(min_replicas_), milliseconds(time)},
+                             after(BootClock::now(), time + response_timeout_), poller);
+        if (!reply) return reply.error();
+        if ((*reply)->type == REDIS_REPLY_ERROR)
+            return session_.named(plain_words(text_of(**reply)));
+        replicas = (*reply)->integer;
+    }
+    if (replicas >= min_replicas_) return Done{};
+    return session_.named(
+        {Fault::unreachable, std::to_string(replicas) + " of " + std::to_string(min_replicas_) +
+                                 " replicas have the " + what + " (--min-replicas)"});
+}
+
 RedisStore::Attempt RedisStore::read_answer(const redisReply& reply, Deadline asked) {
+    if (is_error(reply, "TRYAGAIN")) return {.outcome = Attempt::moving};
     if (reply.type == REDIS_REPLY_ERROR)
         return {.outcome = Attempt::failed,
                 .error = session_.named(plain_words(text_of(reply))),
-                .passing = passes_by_itself(text_of(reply)),
+                // The route may lead to another one, that does not say so.
+                .passing = passes_by_itself(text_of(reply)) || !session_.connected(),
                 .by_server = true};
     const auto word = text_at(reply, 0);
     const auto detail = text_at(reply, 1);
@@ -273,28 +387,27 @@ RedisStore::Attempt RedisStore::read_answer(const redisReply& reply, Deadline as
     if (word == "behind") return stand(Attempt::behind);
     if (word == "open") return stand(Attempt::open);
     if (word == "young") return {.outcome = Attempt::young};
-    std::uint64_t fence = 0;
-    const auto [end, error] = std::from_chars(detail.data(), detail.data() + detail.size(), fence);
-    if (word != "entered" || error != std::errc{})
+    const auto fence = number_in(detail);
+    if (word != "entered" || !fence)
         return {
             .outcome = Attempt::failed,
             .error = session_.named({Fault::internal, "its answer to an entry makes no sense"})};
-    return {.outcome = Attempt::entered, .lease = {guard::lease_end(asked, claim_.ttl), fence}};
+    return {.outcome = Attempt::entered, .lease = {guard::lease_end(asked, claim_.ttl), *fence}};
 }
 
 /// The error that ends the wait, if this try was the last one.
 std::optional<Error> RedisStore::verdict(const Attempt& tried, const guard::Patience& patience,
                                          const Contact& contact) const {
     const auto now = BootClock::now();
-    const bool wait_is_over = patience.once || now >= patience.until;
-    if (tried.outcome != Attempt::failed && tried.outcome != Attempt::young && wait_is_over)
-        return Error{Fault::taken, tried.holder};
-    if (tried.outcome != Attempt::failed) return std::nullopt;
+    const bool time_is_over = now >= patience.until;
+    if (tried.waits() && (patience.once || time_is_over)) return Error{Fault::taken, tried.holder};
+    if (!tried.has_failed()) return std::nullopt;
     // A store that is down from the start is told soon; one that goes down later may come back.
-    const bool may_pass =
-        tried.error.fault == Fault::unreachable &&
-        (contact.answered || (tried.passing && after(now, longest_pause) < contact.first_answer));
-    if (may_pass && !wait_is_over) return std::nullopt;
+    const bool may_pass = tried.error.fault == Fault::unreachable &&
+                          (contact.answered || patience.outlasts ||
+                           (tried.passing && after(now, longest_pause) < contact.first_answer));
+    const bool is_last = time_is_over || (patience.once && !patience.outlasts);
+    if (may_pass && !is_last) return std::nullopt;
     // What a server has said tells more than that it was too slow to say it again.
     const bool silent = tried.error.fault == Fault::unreachable && !contact.answered;
     return silent ? contact.complaint.value_or(tried.error) : tried.error;
@@ -302,22 +415,29 @@ std::optional<Error> RedisStore::verdict(const Attempt& tried, const guard::Pati
 
 /// How long to wait before the next try.
 Duration RedisStore::rest_after(const Attempt& tried, Contact& contact) {
-    if (tried.outcome == Attempt::failed) {
+    if (tried.has_failed()) {
         if (!contact.in_trouble)
             tell(Level::notice, "store-trouble", tried.error.text + "; trying again");
         contact.in_trouble = true;
-        session_.drop();
-        // Who was connected cannot tell a cut from a restart: holders come first.
-        return contact.answered ? grace : contact.backoff.next();
+        if (tried.outcome == Attempt::failed) {
+            session_.drop();
+            was_cut_ = was_cut_ || contact.answered;
+        }
+        return contact.backoff.next();
     }
+    if (tried.outcome == Attempt::moving) return first_pause;
     contact.answered = true;
     contact.in_trouble = false;
+    contact.backoff = Backoff{longest_pause_of_waiters};
     if (tried.outcome == Attempt::young) {
         tell(Level::detail, "store-young",
-             "the store has just started: those who held leases get 1 s to come back first");
+             "the store has just started or taken over, or the connection was cut: those who hold "
+             "leases get 1 s to come back first");
         return grace;
     }
-    const bool joins = !place_.waits();
+    // On the way to the server that has the slot, another connection was made.
+    const bool lost_ears = place_.listens() && !session_.subscribed();
+    const bool joins = !place_.waits() || lost_ears;
     place_.start_to_wait();
     // A key is tracked when it is read after the tracking has begun.
     const bool may_track = has_tracking_ && session_.subscribed() && !session_.tracking();
@@ -331,13 +451,13 @@ Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
     Deadline deadline = lease.deadline;
     const Duration beat = claim_.renew ? claim_.ttl / 3 : Duration::max();
     Deadline next = after(BootClock::now(), beat);
-    Deadline settled = came_from_queue_ ? after(BootClock::now(), settling) : guard::never;
-    Backoff backoff;
+    Deadline settled = after(BootClock::now(), settling);
+    Backoff backoff{longest_pause};
     for (;;) {
         const Wake wake = session_.idle(std::min({next, deadline, settled}), run);
         if (wake == Wake::interrupted) return {};
         if (BootClock::now() >= settled) {
-            tell_who_is_near(run);
+            settle(run);
             settled = guard::never;
             continue;
         }
@@ -350,7 +470,7 @@ Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
         switch (renew(deadline, run)) {
             case Renewal::done:
                 next = after(BootClock::now(), beat);
-                backoff = {};
+                backoff = Backoff{longest_pause};
                 break;
             case Renewal::foreign:
                 return {true,
@@ -362,12 +482,13 @@ Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
     }
 }
 
-/// Without consequences if it fails: they find it out by themselves within some seconds.
-void RedisStore::tell_who_is_near(Poller& poller) {
+/// What has to be done some time after the entry, off the way of a hand-over: tells the next ones
+/// that they are near, and learns where to go if this server goes. Without consequences if it
+/// fails.
+void RedisStore::settle(Poller& poller) {
     const Deadline until = after(BootClock::now(), response_timeout_);
-    if (!session_.connected()) return;
-    (void)session_.evaluate(near_script, 4, {claim_.key, keys_.fence, keys_.queue, keys_.presence},
-                            until, poller);
+    if (session_.connected() && came_from_queue_) (void)evaluate(near_script, 4, {}, until, poller);
+    if (session_.connected() && claim_.renew) (void)session_.explore(until, poller);
 }
 
 /// By the messages that have come; those for a waiter come late and do not count any more.
@@ -402,6 +523,8 @@ RedisStore::Renewal RedisStore::renew(Deadline& deadline, LeasedRun& run) {
         return Renewal::foreign;
     }
     if (*answer == "missing") return Renewal::failed;
+    if (min_replicas_ > 0)
+        if (const auto safe = replicate("renewal", run); !safe) return renewal_failed(safe.error());
     if (*answer == "restored")
         tell(Level::notice, "lease-restored", "the store had lost the lease; it is set again");
     else if (!trouble_.empty())
@@ -423,9 +546,9 @@ RedisStore::Renewal RedisStore::renewal_failed(const Error& error) {
 }
 
 Result<std::string> RedisStore::ask_renewal(bool restore, Deadline until, Poller& poller) {
-    auto reply = session_.evaluate(
-        renew_script, 1, {claim_.key, claim_.token, milliseconds(claim_.ttl), restore ? "1" : "0"},
-        until, poller);
+    auto reply =
+        evaluate(renew_script, 1, {claim_.token, milliseconds(claim_.ttl), restore ? "1" : "0"},
+                 until, poller);
     if (!reply) return reply.error();
     if ((*reply)->type == REDIS_REPLY_ERROR) return session_.named(plain_words(text_of(**reply)));
     return std::string(text_of(**reply));
@@ -433,13 +556,18 @@ Result<std::string> RedisStore::ask_renewal(bool restore, Deadline until, Poller
 
 Result<Done> RedisStore::release(Deadline until, Poller& poller) {
     if (!asked_ && !place_.waits()) return Done{};
-    if (auto connected = session_.connect(until, poller); !connected) return connected;
-    auto reply = session_.evaluate(
-        release_script, 4,
-        {claim_.key, keys_.fence, keys_.queue, keys_.presence, claim_.token, place_.name()}, until,
-        poller);
-    if (!reply) return reply.error();
-    if ((*reply)->type == REDIS_REPLY_ERROR) return session_.named(plain_words(text_of(**reply)));
+    for (Backoff backoff{longest_pause};;) {
+        if (auto connected = session_.connect(until, poller); !connected) return connected;
+        const auto reply =
+            evaluate(release_script, 4, {claim_.token, place_.name()}, until, poller);
+        if (!reply) return reply.error();
+        if ((*reply)->type != REDIS_REPLY_ERROR) break;
+        const auto said = text_of(**reply);
+        const bool passes = passes_by_itself(said) || !session_.connected();
+        const Deadline again = after(BootClock::now(), backoff.next());
+        if (!passes || again >= until || session_.idle(again, poller) == Wake::interrupted)
+            return session_.named(plain_words(said));
+    }
     asked_ = false;
     place_.leave();
     return Done{};
@@ -456,11 +584,10 @@ Result<bool> RedisStore::held_by(const std::string& token, Deadline until, Polle
 
 Result<std::unique_ptr<Store>> open(const Url& url, const Access& access, guard::Claim claim,
                                     guard::Reporter reporter) {
-    auto endpoint = Endpoint::from(url, access.password);
-    if (!endpoint) return endpoint.error();
-    if (const auto fit = add_tls(*endpoint, url, access.tls, reporter); !fit) return fit.error();
+    auto route = route_by(url, access, reporter);
+    if (!route) return route.error();
     return std::unique_ptr<Store>(std::make_unique<RedisStore>(
-        std::move(*endpoint), access, std::move(claim), std::move(reporter)));
+        std::move(*route), access, std::move(claim), std::move(reporter)));
 }
 
 }  // namespace store::redis

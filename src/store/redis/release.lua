@@ -1,6 +1,6 @@
 -- Frees the slot only while this token still holds it, and leaves the queue; wakes who is next.
 -- KEYS: the slot, its fence, its queue, its presence list. ARGV: token, waiter's name or ''.
--- Answers the number of keys deleted.
+-- Answers the number of keys deleted. KEYS may be the slot alone, while its hash slot is being moved.
 -- include: queue.lua
 
 local holder = redis.pcall('GET', KEYS[1])
@@ -10,6 +10,7 @@ if type(holder) == 'table' and holder.err then
 end
 local mine = holder == ARGV[1]
 if mine then redis.call('DEL', KEYS[1]) end
+if #KEYS == 1 then return mine and 1 or 0 end
 local waited = ARGV[2] ~= ''
 if waited then forget(ARGV[2]) end
 -- Whoever leaves may have been the one who was woken.

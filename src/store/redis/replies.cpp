@@ -49,7 +49,7 @@ constexpr std::array meanings{
     Meaning{"NOREPLICAS", Fault::unreachable,
             "the server has too few replicas to take writes (min-replicas-to-write)", true},
     Meaning{"READONLY", Fault::unreachable,
-            "the server is a read-only replica: use the primary's address"},
+            "the server is a read-only replica: use the primary's address, or redis+sentinel://"},
     Meaning{"OOM", Fault::unreachable,
             "the server is out of memory (maxmemory) and takes no writes"},
     Meaning{"MISCONF", Fault::unreachable,
@@ -84,9 +84,20 @@ std::string_view text_at(const redisReply& reply, std::size_t index) noexcept {
     return element == nullptr ? std::string_view{} : text_of(*element);
 }
 
+bool is_error(const redisReply& reply, std::string_view start) noexcept {
+    return reply.type == REDIS_REPLY_ERROR && text_of(reply).starts_with(start);
+}
+
 const redisReply* element_at(const redisReply& reply, std::size_t index) noexcept {
-    const bool list = reply.type == REDIS_REPLY_ARRAY || reply.type == REDIS_REPLY_PUSH;
+    const bool list = reply.type == REDIS_REPLY_ARRAY || reply.type == REDIS_REPLY_PUSH ||
+                      reply.type == REDIS_REPLY_MAP;
     return list && index < reply.elements ? reply.element[index] : nullptr;
+}
+
+std::string_view field(const redisReply& reply, std::string_view name) noexcept {
+    for (std::size_t i = 0; i + 1 < reply.elements; i += 2)
+        if (text_at(reply, i) == name) return text_at(reply, i + 1);
+    return {};
 }
 
 std::optional<long long> number_at(const redisReply& reply, std::size_t index) noexcept {

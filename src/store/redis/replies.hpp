@@ -21,8 +21,13 @@ using Reply = std::unique_ptr<redisReply, FreeReply>;
 [[nodiscard]] std::string_view text_of(const redisReply& reply) noexcept;
 [[nodiscard]] std::string_view text_at(const redisReply& reply, std::size_t index) noexcept;
 
+/// Whether it is an error reply that begins with `start`.
+[[nodiscard]] bool is_error(const redisReply& reply, std::string_view start) noexcept;
+
 /// Element `index` of an array or push; null where there is none.
 [[nodiscard]] const redisReply* element_at(const redisReply& reply, std::size_t index) noexcept;
+/// What stands beside `name` in a map, or in an array of names and values.
+[[nodiscard]] std::string_view field(const redisReply& reply, std::string_view name) noexcept;
 /// The integer at `index`.
 [[nodiscard]] std::optional<long long> number_at(const redisReply& reply,
                                                  std::size_t index) noexcept;

@@ -14,6 +14,13 @@ using guard::Poller;
 using guard::Result;
 using guard::Wake;
 
+namespace {
+
+/// More than a cluster whose nodes agree ever needs.
+constexpr int most_turns = 5;
+
+}  // namespace
+
 Error Session::named(Error error) const {
     if (error.fault != Fault::interrupted) error.text = "store " + text() + ": " + error.text;
     return error;
@@ -21,33 +28,59 @@ Error Session::named(Error error) const {
 
 Result<Done> Session::connect(Deadline until, Poller& poller) {
     if (connection_) return Done{};
-    auto opened = Connection::open(endpoint_, until, poller);
+    auto opened = route_->open(until, poller);
     if (!opened) return named(opened.error());
     connection_ = std::move(*opened);
+    ++connections_;
     return Done{};
 }
 
-Result<Reply> Session::evaluate(const Script& script, std::size_t key_count,
-                                std::initializer_list<std::string_view> words, Deadline until,
+Result<Reply> Session::evaluate(const Script& script, std::span<const std::string_view> keys,
+                                std::initializer_list<std::string_view> arguments, Deadline until,
                                 Poller& poller) {
-    const std::string keys = std::to_string(key_count);
-    std::vector<std::string_view> command{"EVALSHA", script.sha1, keys};
-    command.insert(command.end(), words);
-    auto reply = connection_->request(command, until, poller);
-    if (!reply) return named(reply.error());
-    if ((*reply)->type != REDIS_REPLY_ERROR || !text_of(**reply).starts_with("NOSCRIPT"))
-        return reply;
+    const std::string count = std::to_string(keys.size());
+    std::vector<std::string_view> command{"EVALSHA", script.sha1, count};
+    command.insert(command.end(), keys.begin(), keys.end());
+    command.insert(command.end(), arguments);
+    auto reply = request(command, until, poller);
+    if (!reply) return reply;
+    // Either right is enough.
+    const bool refused = is_error(**reply, "NOSCRIPT") || is_error(**reply, "NOPERM");
+    if (!refused || !connection_) return reply;
     command[0] = "EVAL";
     command[1] = script.text;
-    reply = connection_->request(command, until, poller);
-    if (!reply) return named(reply.error());
-    return reply;
+    return request(command, until, poller);
 }
 
-Result<Reply> Session::request(std::initializer_list<std::string_view> command, Deadline until,
+Result<Reply> Session::request(std::span<const std::string_view> command, Deadline until,
                                Poller& poller) {
-    auto reply = connection_->request({command.begin(), command.size()}, until, poller);
+    for (int turns = 0;; ++turns) {
+        answered_aside_ = false;
+        auto reply = connection_->request(command, until, poller);
+        if (!reply) return named(reply.error());
+        if ((*reply)->type != REDIS_REPLY_ERROR || turns == most_turns) return reply;
+        switch (route_->heed(text_of(**reply))) {
+            case Turn::gone:
+                drop();
+                return reply;
+            case Turn::none:
+                return reply;
+            case Turn::aside:
+                return request_aside(command, until, poller);
+            case Turn::elsewhere:
+                drop();
+                if (const auto up = connect(until, poller); !up) return up.error();
+        }
+    }
+}
+
+Result<Reply> Session::request_aside(std::span<const std::string_view> command, Deadline until,
+                                     Poller& poller) {
+    auto aside = route_->open_aside(until, poller);
+    if (!aside) return named(aside.error());
+    auto reply = aside->request(command, until, poller);
     if (!reply) return named(reply.error());
+    answered_aside_ = true;
     return reply;
 }
 
@@ -63,6 +96,14 @@ Result<bool> Session::track(Deadline until, Poller& poller) {
     if (tracking()) return true;
     auto done = connection_->track(until, poller);
     if (!done) return named(done.error());
+    return done;
+}
+
+Result<Done> Session::explore(Deadline until, Poller& poller) {
+    if (explored_) return Done{};
+    auto done = route_->explore(*connection_, until, poller);
+    if (!done) return named(done.error());
+    explored_ = true;
     return done;
 }
 

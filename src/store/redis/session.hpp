@@ -1,33 +1,44 @@
 #pragma once
 
 #include <initializer_list>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "scripts.hpp"
 #include "store/redis/connection.hpp"
-#include "store/redis/endpoint.hpp"
+#include "store/redis/route.hpp"
 
 namespace store::redis {
 
-/// One server and the connection to it, made when it is needed and made again after it broke.
+/// The connection to the server that has a slot, made when it is needed, made again after it broke,
+/// and made to another server when the slot has gone there.
 class Session {
 public:
-    explicit Session(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
+    explicit Session(std::unique_ptr<Route> route) : route_(std::move(route)) {}
 
     /// Connects where that is not done yet.
     guard::Result<guard::Done> connect(guard::Deadline until, guard::Poller& poller);
 
     /// Runs a script on a server that is connected: EVALSHA, and EVAL where the server does not
-    /// know it yet. `words` are the keys, then the arguments. The reply may be an error reply.
-    guard::Result<Reply> evaluate(const Script& script, std::size_t key_count,
-                                  std::initializer_list<std::string_view> words,
+    /// know it yet. The reply may be an error reply.
+    guard::Result<Reply> evaluate(const Script& script, std::span<const std::string_view> keys,
+                                  std::initializer_list<std::string_view> arguments,
                                   guard::Deadline until, guard::Poller& poller);
 
-    /// Sends one command to a server that is connected.
+    /// Sends one command to a server that is connected, and to another where this one says so: then
+    /// the session is connected to that, or to none where that failed.
+    guard::Result<Reply> request(std::span<const std::string_view> command, guard::Deadline until,
+                                 guard::Poller& poller);
     guard::Result<Reply> request(std::initializer_list<std::string_view> command,
-                                 guard::Deadline until, guard::Poller& poller);
+                                 guard::Deadline until, guard::Poller& poller) {
+        return request(std::span(command.begin(), command.size()), until, poller);
+    }
+    /// Whether the last reply came from a server that this session is not connected to, as the hash
+    /// slot is being moved there.
+    [[nodiscard]] bool answered_aside() const noexcept { return answered_aside_; }
 
     /// On a server that is connected: see Connection. An error breaks the connection.
     guard::Result<bool> subscribe(const std::string& channel, guard::Deadline until,
@@ -37,6 +48,13 @@ public:
         return connection_ && connection_->subscribed();
     }
     [[nodiscard]] bool tracking() const noexcept { return connection_ && connection_->tracking(); }
+
+    [[nodiscard]] bool in_cluster() const noexcept {
+        return connection_ && (connection_->in_cluster() || route_->fails_over());
+    }
+
+    /// On a server that is connected: finds out, once, what other servers there are.
+    guard::Result<guard::Done> explore(guard::Deadline until, guard::Poller& poller);
 
     /// Waits for the time, until interrupted, until there is a message, or until the server closes
     /// the connection. The last two are `ready`; after a close the session is not connected any
@@ -49,13 +67,23 @@ public:
 
     void drop() noexcept { connection_.reset(); }
 
-    /// An error about this server, for a person.
+    /// How many connections there have been: another one may lead to another server.
+    [[nodiscard]] int connections() const noexcept { return connections_; }
+    [[nodiscard]] const Route& route() const noexcept { return *route_; }
+
+    /// An error about this store, for a person.
     [[nodiscard]] guard::Error named(guard::Error error) const;
-    [[nodiscard]] std::string text() const { return endpoint_.text(); }
+    [[nodiscard]] std::string text() const { return route_->text(); }
 
 private:
-    Endpoint endpoint_;
+    guard::Result<Reply> request_aside(std::span<const std::string_view> command,
+                                       guard::Deadline until, guard::Poller& poller);
+
+    std::unique_ptr<Route> route_;
     std::optional<Connection> connection_;
+    int connections_ = 0;
+    bool explored_ = false;
+    bool answered_aside_ = false;
 };
 
 }  // namespace store::redis

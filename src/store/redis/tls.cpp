@@ -294,10 +294,6 @@ std::string plain_name(std::string name) {
 
 }  // namespace
 
-Tls::Tls(TlsAccess access, const std::string& host)
-    : access_(std::move(access)),
-      name_(plain_name(access_.server_name.empty() ? host : access_.server_name)) {}
-
 void Tls::FreeContext::operator()(SSL_CTX* context) const noexcept {
     SSL_CTX_free(context);
 }
@@ -325,17 +321,19 @@ Result<Done> Tls::load() {
     return Done{};
 }
 
-Result<Done> Tls::secure(redisContext& context, Deadline until, Poller& poller) const {
+Result<Done> Tls::secure(redisContext& context, const std::string& host, Deadline until,
+                         Poller& poller) const {
     auto link = std::make_unique<Link>();
     link->access = access_;
-    link->name = name_;
+    link->name = plain_name(access_.server_name.empty() ? host : access_.server_name);
     link->ssl.reset(SSL_new(context_.get()));
     if (!link->ssl || SSL_set_app_data(link->ssl.get(), link.get()) != 1 ||
         SSL_set_fd(link->ssl.get(), context.fd) != 1)
         return broken_openssl();
-    if (!expect(*link->ssl, name_))
-        return Error{Fault::configuration,
-                     "'" + name_ + "' is no name that a server can have: see --tls-server-name"};
+    if (!expect(*link->ssl, link->name))
+        return Error{
+            Fault::configuration,
+            "'" + link->name + "' is no name that a server can have: see --tls-server-name"};
     if (auto done = shake_hands(*link, until, poller); !done) return done;
     context.funcs = &functions;
     context.privctx = link.release();
@@ -344,13 +342,13 @@ Result<Done> Tls::secure(redisContext& context, Deadline until, Poller& poller) 
 
 Result<Done> add_tls(Endpoint& endpoint, const Url& url, const TlsAccess& access,
                      const guard::Reporter& reporter) {
-    if (url.scheme == "rediss") {
-        endpoint.tls = std::make_shared<Tls>(access, endpoint.host);
+    if (url.scheme.starts_with("rediss")) {
+        endpoint.tls = std::make_shared<Tls>(access);
         if (access.insecure)
             reporter({guard::Level::warning, "tls-insecure",
                       "nobody checks the server's certificate (--tls-insecure): whoever is on the "
                       "way to it can read the password and give the slot to two at once"});
-    } else if (url.scheme == "redis" && access != TlsAccess{}) {
+    } else if (url.scheme != "redis+unix" && access != TlsAccess{}) {
         return Error{Fault::configuration,
                      "options for TLS are given, but a URL with redis:// does not use it: write "
                      "rediss://"};

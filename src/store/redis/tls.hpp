@@ -16,17 +16,15 @@ struct ssl_ctx_st;  // OpenSSL's SSL_CTX
 
 namespace store::redis {
 
-/// The TLS side of one server (`rediss://`). OpenSSL is first touched by `load`, so that it costs
-/// nothing where TLS is not used.
+/// Our side of TLS to the servers of one store (`rediss://`). OpenSSL is first touched by `load`,
+/// so that it costs nothing where TLS is not used.
 ///
 /// hiredis has TLS of its own. It begins its handshake without a word on which direction it waits
 /// for, never checks whom a certificate names, and has nothing left of OpenSSL's errors but errno;
 /// so what is used of it is only the table of functions by which a context reads and writes.
 class Tls {
 public:
-    /// `host` is the URL's: the server's certificate must name it, unless `access` says another
-    /// name.
-    Tls(TlsAccess access, const std::string& host);
+    explicit Tls(TlsAccess access) : access_(std::move(access)) {}
 
     /// Reads certificates and key; does nothing from the second call on, so that a connection can
     /// be made again whatever has become of the files, and without waiting for a file system while
@@ -34,14 +32,15 @@ public:
     /// authorities are those of OpenSSL's default folder, see SSL_CTX_set_default_verify_paths(3).
     guard::Result<guard::Done> load();
 
-    /// Makes a TLS connection of one that stands, after `load`. From then on hiredis reads and
-    /// writes through it. The server has to prove, by TLS 1.2 or newer, that it has a certificate
-    /// which comes from a trusted authority, is valid now, and names the host: RFC 6125. What is
+    /// Makes a TLS connection of one to `host` that stands, after `load`. From then on hiredis
+    /// reads and writes through it. The server has to prove, by TLS 1.2 or newer, that it has a
+    /// certificate which comes from a trusted authority, is valid now, and names the host, or what
+    /// `server_name` says instead: RFC 6125. What is
     /// wrong with it, or what the server refuses about us, is `Fault::denied`; a server that speaks
     /// something else is `Fault::configuration`; one that does not answer by `until`, or closes, is
     /// `Fault::unreachable`.
-    guard::Result<guard::Done> secure(redisContext& context, guard::Deadline until,
-                                      guard::Poller& poller) const;
+    guard::Result<guard::Done> secure(redisContext& context, const std::string& host,
+                                      guard::Deadline until, guard::Poller& poller) const;
 
 private:
     struct FreeContext {
@@ -49,7 +48,6 @@ private:
     };
 
     TlsAccess access_;
-    std::string name_;  ///< a host name or a numeric address
     std::unique_ptr<ssl_ctx_st, FreeContext> context_;
 };
 

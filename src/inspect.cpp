@@ -207,15 +207,22 @@ private:
 }  // namespace
 
 Result<store::Access> access_by(const cli::Settings& settings) {
-    auto password = cli::find_password(settings.password_file);
+    // As redis-cli(1) has it.
+    auto password = cli::find_password("--password-file", settings.password_file, "REDISCLI_AUTH");
     if (!password) return password.error();
+    auto sentinel_password = cli::find_password(
+        "--sentinel-password-file", settings.sentinel_password_file, "SANDBOX_LOCK_SENTINEL_AUTH");
+    if (!sentinel_password) return sentinel_password.error();
     return store::Access{settings.store,
                          std::move(*password),
                          settings.connect_timeout,
                          settings.response_timeout,
                          settings.retry_interval,
                          {settings.tls_cacert, settings.tls_cert, settings.tls_key,
-                          settings.tls_server_name, settings.tls_insecure}};
+                          settings.tls_server_name, settings.tls_insecure},
+                         settings.sentinel_user,
+                         std::move(*sentinel_password),
+                         settings.min_replicas};
 }
 
 Error named_by_place(const Error& error, const std::map<std::string_view, std::string>& places) {

@@ -77,6 +77,7 @@ public:
         if (nested()) return pass_through();
 
         const auto lease = enter();
+        if (!lease && runs_without(lease.error())) return run_without(lease.error());
         if (!lease) return give_up(lease.error());
         // A signal that came meanwhile must not find a command started after it.
         if (entering_.interruption()) return give_up({guard::Fault::interrupted, ""});
@@ -128,6 +129,18 @@ private:
         return cannot_run(run::exec(invocation_.command, {}, original_));
     }
 
+    /// Not where the store is there and refuses: that is a fault to mend.
+    bool runs_without(const guard::Error& error) const {
+        return error.fault == guard::Fault::unreachable && settings_.if_down == cli::IfDown::run;
+    }
+
+    int run_without(const guard::Error& error) {
+        withdraw();
+        messages_(cli::running_without(error));
+        dismiss_warden();
+        return cannot_run(run::exec(invocation_.command, {}, original_));
+    }
+
     int cannot_run(int error) {
         messages_(cli::cannot_run(invocation_.command.front(), error));
         return cli::status_of_exec(error);
@@ -135,6 +148,7 @@ private:
 
     guard::Result<guard::Lease> enter() {
         guard::Patience patience;
+        patience.outlasts = settings_.if_down == cli::IfDown::wait;
         patience.once = settings_.nonblock || settings_.wait == Duration::zero();
         if (settings_.wait && !patience.once)
             patience.until = guard::after(BootClock::now(), *settings_.wait);
@@ -155,9 +169,13 @@ private:
 
     /// After a failed entry: an answer that was lost may have been a yes, so the slot is given
     /// back.
-    int give_up(const guard::Error& error) {
+    void withdraw() {
         run::Undisturbed undisturbed;
         (void)store_->release(guard::after(BootClock::now(), withdrawal), undisturbed);
+    }
+
+    int give_up(const guard::Error& error) {
+        withdraw();
         const auto signal = entering_.interruption();
         if (error.fault != guard::Fault::interrupted || !signal) return fail(error);
         messages_(cli::interrupted_by(*signal));

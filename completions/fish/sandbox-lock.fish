@@ -10,7 +10,7 @@ function __sandbox_lock_place
         switch $words[-1]
             case --store --key-prefix --password-file --tls-cacert --cacert --tls-cert --cert \
                 --tls-key --key --tls-server-name --connect-timeout --response-timeout \
-                --log-format --config --token
+                --sentinel-user --sentinel-password-file --log-format --config --token
                 echo inspection-value
             case '*'
                 echo key
@@ -35,6 +35,7 @@ function __sandbox_lock_place
                     set options no
                 case --wait --timeout --conflict-exit-code --retry-interval --label --lease-ttl \
                     --on-lost --kill-after --store --key-prefix --password-file \
+                    --if-down --min-replicas --sentinel-user --sentinel-password-file \
                     --tls-cacert --cacert --tls-cert --cert --tls-key --key --tls-server-name \
                     --connect-timeout --response-timeout --log-format --config
                     set takes_value yes
@@ -96,16 +97,20 @@ complete -c sandbox-lock -n '__sandbox_lock_is_at key' -x -a 'session:\t"one ses
 complete -c sandbox-lock -n '__sandbox_lock_is_at option' -s n -l nonblock -l nb -l nonblocking -d 'Fail if the slot is taken'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -s w -l wait -l timeout -x -d 'Wait at most so long'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -s E -l conflict-exit-code -x -d 'Exit status when the slot stays taken'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l if-down -x -a 'fail\t"Give up" wait\t"Until it is back" run\t"Without the lock"' -d 'What to do when the store is down'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l retry-interval -x -d 'Time between two tries'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l label -x -d 'What others see as the holder'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l lease-ttl -x -d "The lease's length"
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l min-replicas -x -d 'Replicas that must have a lease'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option' -l no-renew -d 'One lease, never renewed'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l on-lost -x -a 'term\t"End the command" warn\t"Only say so"' -d 'What to do when the lease is lost'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l kill-after -x -d 'From TERM to KILL when ending the command'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option' -l wait-descendants -d 'Hold the slot until all descendants are gone'
-complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l store -x -a 'file: redis:// rediss:// redis+unix://' -d 'Where slots are kept'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l store -x -a 'file: redis:// rediss:// redis+unix:// redis+sentinel:// rediss+sentinel://' -d 'Where slots are kept'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l key-prefix -x -a 'agentscope:sandbox:lock: agentscope:guard:' -d 'Start of store keys'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l password-file -r -F -d "The store's password, on the first line"
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l sentinel-user -x -d 'Login at sentinels'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l sentinel-password-file -r -F -d 'Its password, on the first line'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l tls-cacert -l cacert -r -F -d 'TLS: whom to trust'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l tls-cert -l cert -r -F -d 'TLS: our certificate'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l tls-key -l key -r -F -d "TLS: our certificate's private key"

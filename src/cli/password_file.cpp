@@ -18,9 +18,9 @@ using guard::Fault;
 
 constexpr std::size_t longest_password = 65536;
 
-guard::Result<std::optional<std::string>> from_file(const std::string& path) {
+guard::Result<std::optional<std::string>> from_file(const char* option, const std::string& path) {
     const auto refuse = [&](const std::string& why) {
-        return Error{Fault::configuration, "--password-file '" + path + "': " + why};
+        return Error{Fault::configuration, std::string(option) + " '" + path + "': " + why};
     };
     const guard::Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
     struct stat about {};
@@ -42,11 +42,12 @@ guard::Result<std::optional<std::string>> from_file(const std::string& path) {
 
 }  // namespace
 
-guard::Result<std::optional<std::string>> find_password(const std::string& path) {
-    if (!path.empty()) return from_file(path);
-    const char* variable = std::getenv("REDISCLI_AUTH");
-    if (variable == nullptr || *variable == '\0') return std::optional<std::string>{};
-    return std::optional<std::string>{variable};
+guard::Result<std::optional<std::string>> find_password(const char* option, const std::string& path,
+                                                        const char* variable) {
+    if (!path.empty()) return from_file(option, path);
+    const char* value = std::getenv(variable);
+    if (value == nullptr || *value == '\0') return std::optional<std::string>{};
+    return std::optional<std::string>{value};
 }
 
 }  // namespace cli

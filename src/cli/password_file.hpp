@@ -7,8 +7,10 @@
 
 namespace cli {
 
-/// The store's password from outside its URL: the first line of `path`, else REDISCLI_AUTH, as
-/// redis-cli(1) has it, else none. A file that others may read is refused.
-[[nodiscard]] guard::Result<std::optional<std::string>> find_password(const std::string& path);
+/// A password from outside the URL: the first line of `path`, which `option` gave, else that of the
+/// environment's `variable`, else none. A file that others may read is refused.
+[[nodiscard]] guard::Result<std::optional<std::string>> find_password(const char* option,
+                                                                      const std::string& path,
+                                                                      const char* variable);
 
 }  // namespace cli

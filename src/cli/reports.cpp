@@ -38,6 +38,11 @@ Report passing_through() {
     return {Level::detail, "nested", "an outer call holds the slot: passing straight through"};
 }
 
+Report running_without(const guard::Error& error) {
+    return {Level::warning, "running-without",
+            error.text + ": running the command WITHOUT the lock (--if-down run)"};
+}
+
 Report entered(const guard::Lease& lease, Duration waited) {
     return {
         Level::detail,

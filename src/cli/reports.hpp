@@ -14,6 +14,7 @@ namespace cli {
 /// A setting that is made in `place`, but does nothing with this store.
 [[nodiscard]] guard::Report without_effect(const std::string& place);
 [[nodiscard]] guard::Report passing_through();
+[[nodiscard]] guard::Report running_without(const guard::Error& error);
 [[nodiscard]] guard::Report entered(const guard::Lease& lease, guard::Duration waited);
 [[nodiscard]] guard::Report interrupted_by(int signal);
 [[nodiscard]] guard::Report keeper_killed();

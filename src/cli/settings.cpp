@@ -70,18 +70,31 @@ Outcome set_prefix(Settings& settings, std::string_view text) {
     return Done{};
 }
 
-Outcome set_conflict(Settings& settings, std::string_view text) {
+template <auto field, int most>
+Outcome set_number(Settings& settings, std::string_view text) {
     int number = -1;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size() || number < 0 || number > 255)
-        return refuse(text, "0 to 255");
-    settings.conflict_exit_code = number;
+    if (error != std::errc{} || end != text.data() + text.size() || number < 0 || number > most)
+        return refuse(text, fmt::format("0 to {}", most));
+    settings.*field = number;
     return Done{};
 }
 
 Outcome set_on_lost(Settings& settings, std::string_view text) {
     if (text != "term" && text != "warn") return refuse(text, "term or warn");
     settings.on_lost = text == "term" ? OnLost::term : OnLost::warn;
+    return Done{};
+}
+
+Outcome set_if_down(Settings& settings, std::string_view text) {
+    if (text == "fail")
+        settings.if_down = IfDown::fail;
+    else if (text == "wait")
+        settings.if_down = IfDown::wait;
+    else if (text == "run")
+        settings.if_down = IfDown::run;
+    else
+        return refuse(text, "fail, wait or run");
     return Done{};
 }
 
@@ -98,7 +111,9 @@ constexpr std::array settings_table{
     Setting{"-w,--wait,--timeout", "TIME", Group::entering, "wait at most so long; 0 is -n",
             set_duration<&S::wait>},
     Setting{"-E,--conflict-exit-code", "N", Group::entering,
-            "exit status when the slot stays taken [75]", set_conflict},
+            "exit status when the slot stays taken [75]", set_number<&S::conflict_exit_code, 255>},
+    Setting{"--if-down", "fail|wait|run", Group::entering, "store down: what to do [fail]",
+            set_if_down},
     Setting{"--retry-interval", "TIME", Group::entering, "time between two tries [500ms]",
             set_positive_duration<&S::retry_interval>},
     Setting{"--label", "TEXT", Group::entering, "what others see as the holder [command's name]",
@@ -108,6 +123,8 @@ constexpr std::array settings_table{
             set_positive_duration<&S::lease_ttl>},
     Setting{"--no-renew", "", Group::lease, "one lease of --lease-ttl, never renewed",
             set_no_renew},
+    Setting{"--min-replicas", "N", Group::lease, "replicas that must have a lease [0]",
+            set_number<&S::min_replicas, 1000>},
     Setting{"--on-lost", "term|warn", Group::lease, "lease lost: end the command or say so [term]",
             set_on_lost},
     Setting{"--kill-after", "TIME", Group::lease, "from TERM to KILL when ending the command [5s]",
@@ -121,6 +138,10 @@ constexpr std::array settings_table{
             set_prefix},
     Setting{"--password-file", "FILE", Group::store, "the store's password, on the first line",
             set_text<&S::password_file>},
+    Setting{"--sentinel-user", "NAME", Group::store, "login at sentinels, if they want one",
+            set_text<&S::sentinel_user>},
+    Setting{"--sentinel-password-file", "FILE", Group::store, "its password, on the first line",
+            set_text<&S::sentinel_password_file>},
     // By its short name the key's variable would be SANDBOX_LOCK_KEY, which holds the slot.
     Setting{"--tls-cacert,--cacert", "FILE", Group::store, "TLS: whom to trust [system's]",
             set_text<&S::tls_cacert>},

@@ -11,6 +11,8 @@
 namespace cli {
 
 enum class OnLost { term, warn };
+/// What to do where the store is down from the start.
+enum class IfDown { fail, wait, run };
 enum class LogFormat { text, json };
 enum class Verbosity { quiet, normal, verbose };
 
@@ -19,6 +21,8 @@ struct Settings {
     std::string store = "redis://127.0.0.1:6379";
     std::string key_prefix = "agentscope:sandbox:lock:";
     std::string password_file;
+    std::string sentinel_user;
+    std::string sentinel_password_file;
     std::string tls_cacert;
     std::string tls_cert;
     std::string tls_key;
@@ -30,10 +34,12 @@ struct Settings {
     std::optional<guard::Duration> wait;  ///< none: for as long as it takes
     bool nonblock = false;
     int conflict_exit_code = 75;
+    IfDown if_down = IfDown::fail;
     guard::Duration retry_interval = std::chrono::milliseconds{500};
 
     guard::Duration lease_ttl = std::chrono::seconds{30};
     bool renew = true;
+    int min_replicas = 0;  ///< that must have an entry or a renewal before it counts
     OnLost on_lost = OnLost::term;
     guard::Duration kill_after = std::chrono::seconds{5};
     bool wait_descendants = false;

@@ -21,6 +21,9 @@ namespace {
 
 using Offers = std::set<std::string>;
 
+const Offers urls{"file:",         "redis://",          "rediss://",
+                  "redis+unix://", "redis+sentinel://", "rediss+sentinel://"};
+
 const std::string bash_completion = "/usr/share/bash-completion/bash_completion";
 
 std::string completion_file(const std::string& name) {
@@ -251,15 +254,13 @@ TEST_CASE("fish offers scopes for KEY and the values of options") {
         CHECK(inspecting.contains(option));
     }
     CHECK(fish_offers("sandbox-lock break --f") == Offers{"--force"});
-    CHECK(fish_offers("sandbox-lock break --store ") ==
-          Offers{"file:", "redis://", "rediss://", "redis+unix://"});
+    CHECK(fish_offers("sandbox-lock break --store ") == urls);
     CHECK(fish_offers("sandbox-lock -nw 5 --label a ") == scopes);
     CHECK(fish_offers("sandbox-lock --on-lost ") == Offers{"term", "warn"});
     CHECK(fish_offers("sandbox-lock --log-format=") ==
           Offers{"--log-format=text", "--log-format=json"});
     CHECK(fish_offers("sandbox-lock -w ").empty());
-    CHECK(fish_offers("sandbox-lock --store ") ==
-          Offers{"file:", "redis://", "rediss://", "redis+unix://"});
+    CHECK(fish_offers("sandbox-lock --store ") == urls);
 }
 
 TEST_CASE("fish lets the command's own completion take over") {

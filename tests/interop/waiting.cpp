@@ -1,13 +1,11 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "interop/harness.hpp"
 #include "support/program.hpp"
-#include "support/temp_dir.hpp"
 
 using namespace interop;
 using namespace support;
@@ -106,33 +104,4 @@ TEST_CASE("a harness that is interrupted leaves sandbox-lock's slot alone") {
     holder.signal(SIGTERM);
     CHECK(holder.wait() == 143);
     CHECK(redis.command({"EXISTS", key}) == "0");
-}
-
-TEST_CASE("a crowd of both kinds: no overlap, and all run") {
-    auto& redis = shared_redis();
-    const auto& harness = shared_harness();
-    const TempDir dir;
-    const std::string log = dir / "log";
-    const std::vector<std::string> threads{"crowd-1", "crowd-2", "crowd-3"};
-    constexpr int rounds = 10;
-    for (const auto& id : threads)
-        harness.tell({"crowd", id, "quick", "GLOBAL", "", std::to_string(rounds), log});
-    const std::string script = "echo start $$ >> " + log + "; echo end $$ >> " + log;
-    std::vector<Process> contenders;
-    for (int i = 0; i < 20; ++i)
-        contenders.push_back(sandbox_lock(
-            redis.url(), {"--retry-interval", "20ms", "-q", "global", "--", "sh", "-c", script}));
-    for (auto& contender : contenders) CHECK(contender.wait(60s) == 0);
-    for (const auto& id : threads) CHECK(harness.says("left", id));
-
-    std::istringstream lines{read_file(log)};
-    std::size_t runs = 0;
-    for (std::string word, begun, ended; lines >> word; ++runs) {
-        REQUIRE(word == "start");
-        REQUIRE((lines >> begun >> word >> ended));
-        REQUIRE(word == "end");
-        REQUIRE(begun == ended);
-    }
-    CHECK(runs == threads.size() * rounds + contenders.size());
-    CHECK(redis.command({"EXISTS", key_of("global:__global__")}) == "0");
 }

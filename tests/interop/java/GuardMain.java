@@ -30,8 +30,8 @@ import redis.clients.jedis.UnifiedJedis;
  *                                    "failed ID REASON"
  * interrupt ID                       that thread
  * leave ID                           close the lease: "left ID"
- * crowd ID NAME SCOPE VALUE N FILE   N times: enter, write "start" and "end" to FILE, leave; then
- *                                    "left ID"
+ * crowd ID NAME SCOPE VALUE FILE     until there is a FILE.end: enter, write "start ID" and "end ID"
+ *                                    to FILE, leave; then "left ID"
  * </pre>
  */
 public final class GuardMain {
@@ -60,8 +60,8 @@ public final class GuardMain {
         switch (words[0]) {
             case "guard" -> guards.put(words[1], built(words[2], words[3], words[4]));
             case "store" -> guards.put(words[1], ofStore(words[2]));
-            case "enter" -> start(words[1], () -> enter(words));
-            case "crowd" -> start(words[1], () -> crowd(words));
+            case "enter" -> enter(words);
+            case "crowd" -> crowd(words);
             case "interrupt" -> threads.get(words[1]).interrupt();
             case "leave" -> leave(words[1]);
             default -> throw new IllegalArgumentException(words[0]);
@@ -108,15 +108,17 @@ public final class GuardMain {
         thread.start();
     }
 
-    private SandboxLease lease(String guard, String scope, String value) throws InterruptedException {
+    private static SandboxIsolationKey key(String scope, String value) {
         var context = RuntimeContext.builder().userId(value).sessionId(value).build();
-        var key = SandboxIsolationKey.resolve(IsolationScope.valueOf(scope), context, value);
-        return guards.get(guard).tryEnter(key.orElseThrow());
+        return SandboxIsolationKey.resolve(IsolationScope.valueOf(scope), context, value).orElseThrow();
     }
 
-    private void enter(String[] words) throws InterruptedException {
-        leases.put(words[1], lease(words[2], words[3], words[4]));
-        OUT.println("entered " + words[1]);
+    private void enter(String[] words) {
+        var key = key(words[3], words[4]);
+        start(words[1], () -> {
+            leases.put(words[1], guards.get(words[2]).tryEnter(key));
+            OUT.println("entered " + words[1]);
+        });
     }
 
     private void leave(String id) {
@@ -124,14 +126,18 @@ public final class GuardMain {
         OUT.println("left " + id);
     }
 
-    private void crowd(String[] words) throws Exception {
-        for (int rounds = Integer.parseInt(words[5]); rounds > 0; --rounds) {
-            try (var lease = lease(words[2], words[3], words[4])) {
-                append(words[6], "start " + words[1] + "\n");
-                append(words[6], "end " + words[1] + "\n");
+    private void crowd(String[] words) {
+        var key = key(words[3], words[4]);
+        start(words[1], () -> {
+            while (!Files.exists(Path.of(words[5] + ".end"))) {
+                try (var lease = guards.get(words[2]).tryEnter(key)) {
+                    append(words[5], "start " + words[1] + "\n");
+                    Thread.sleep(10);
+                    append(words[5], "end " + words[1] + "\n");
+                }
             }
-        }
-        OUT.println("left " + words[1]);
+            OUT.println("left " + words[1]);
+        });
     }
 
     private static void append(String file, String line) throws IOException {

@@ -16,11 +16,11 @@ using namespace support;
 
 namespace {
 
-/// A slot, and a log of who was in it. Whoever comes again and again does so until `end()`.
+/// A slot, and a log of who was in it. Whoever comes again does so until `end()`, or until there is
+/// no place for the log any more.
 class Slot {
 public:
     explicit Slot(std::string value) : value_(std::move(value)) {}
-    ~Slot() { write_file(end_, ""); }
 
     /// A sandbox-lock after the other.
     [[nodiscard]] Process come_again(const std::string& id) const {

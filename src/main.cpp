@@ -239,7 +239,7 @@ private:
             if (lapses) return;
         }
         run::Undisturbed undisturbed;
-        const Duration patience = keeper.ran_out() ? withdrawal : settings_.response_timeout;
+        const Duration patience = keeper.ran_out() ? withdrawal : settings_.connect_timeout;
         const auto done = store_->release(guard::after(BootClock::now(), patience), undisturbed);
         messages_(done ? cli::released(held)
                        : cli::release_failed(done.error(), settings_.lease_ttl));

@@ -28,9 +28,9 @@ constexpr std::array kinds{
     Kind{"file", "file:[DIR]", file::open, file::observe},
     Kind{"redis", "redis://HOST", redis::open, redis::observe},
     Kind{"rediss", "rediss://HOST", redis::open, redis::observe},
+    Kind{"redis+unix", "redis+unix:///PATH", redis::open, redis::observe},
     Kind{"redis+sentinel", "redis+sentinel://HOST,HOST/NAME", redis::open, redis::observe},
     Kind{"rediss+sentinel", "rediss+sentinel://HOST,HOST/NAME", redis::open, redis::observe},
-    Kind{"redis+unix", "redis+unix:///PATH", redis::open, redis::observe},
 };
 
 std::string known_forms() {

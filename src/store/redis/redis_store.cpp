@@ -109,7 +109,7 @@ private:
         enum Outcome { entered, taken, behind, open, young, moving, unsafe, failed } outcome;
         Lease lease{};
         std::string holder;
-        Duration left{};                   ///< of the holder's lease
+        Duration left{};                   ///< of the holder's lease, or of a server's youth
         Error error{Fault::internal, ""};  ///< when unsafe or failed
         bool passing = false;              ///< a later try may do better
         bool by_server = false;            ///< it was the server that said so
@@ -133,17 +133,19 @@ private:
     Attempt ask_entry(Deadline until, Poller& poller);
     Attempt read_answer(const redisReply& reply, Deadline asked);
     Result<std::uint64_t> next_fence(Deadline until, Poller& poller);
-    bool gives_way();
+    Duration deference();
     Result<Reply> evaluate(const Script& script, std::size_t key_count,
                            std::initializer_list<std::string_view> words, Deadline until,
                            Poller& poller);
     Result<Done> replicate(const char* what, Poller& poller);
+    Result<Done> try_release(Deadline until, Poller& poller);
     std::optional<Error> verdict(const Attempt& tried, const guard::Patience& patience,
                                  const Contact& contact) const;
     Result<Done> open_ears(Deadline until, Poller& poller);
     Duration rest_after(const Attempt& tried, Contact& contact);
     Wake rest(Deadline again, const Attempt& tried, const OnTaken& on_taken, Poller& poller);
     Deadline heed(const redisReply& push, Deadline again) const;
+    Duration renewal_interval() const;
     void settle(Poller& poller);
     bool key_has_changed();
     Renewal renew(Deadline& deadline, LeasedRun& run);
@@ -263,12 +265,13 @@ Result<Done> RedisStore::open_ears(Deadline until, Poller& poller) {
     return Done{};
 }
 
-/// Once for each connection: after a cut, which may have been a restart or a failover, and at a
-/// server that has just taken over, those who hold a lease come first.
-bool RedisStore::gives_way() {
-    if (known_ == session_.connections()) return false;
+/// How long to hold back, once for each connection: after a cut, which may have been a restart or a
+/// failover, and at a server that has just taken over, those who hold a lease come first.
+Duration RedisStore::deference() {
+    if (known_ == session_.connections()) return Duration::zero();
     known_ = session_.connections();
-    return std::exchange(was_cut_, false) || session_.route().is_fresh();
+    const Duration after_cut = std::exchange(was_cut_, false) ? grace : 0s;
+    return std::max(after_cut, session_.route().fresh_for());
 }
 
 /// Runs a script on the slot's keys, the slot's own first. While its hash slot is being moved, some
@@ -299,7 +302,8 @@ RedisStore::Attempt RedisStore::attempt(Deadline until, Poller& poller) {
         return {.outcome = Attempt::failed,
                 .error = connected.error(),
                 .passing = session_.route().fails_over()};
-    if (gives_way()) return {.outcome = Attempt::young};
+    if (const auto pause = deference(); pause > Duration::zero())
+        return {.outcome = Attempt::young, .left = pause};
     if (place_.waits())
         if (const auto ears = open_ears(until, poller); !ears)
             return {.outcome = Attempt::failed, .error = ears.error(), .passing = true};
@@ -386,7 +390,7 @@ RedisStore::Attempt RedisStore::read_answer(const redisReply& reply, Deadline as
     if (word == "taken") return stand(Attempt::taken);
     if (word == "behind") return stand(Attempt::behind);
     if (word == "open") return stand(Attempt::open);
-    if (word == "young") return {.outcome = Attempt::young};
+    if (word == "young") return {.outcome = Attempt::young, .left = grace};
     const auto fence = number_in(detail);
     if (word != "entered" || !fence)
         return {
@@ -432,8 +436,8 @@ Duration RedisStore::rest_after(const Attempt& tried, Contact& contact) {
     if (tried.outcome == Attempt::young) {
         tell(Level::detail, "store-young",
              "the store has just started or taken over, or the connection was cut: those who hold "
-             "leases get 1 s to come back first");
-        return grace;
+             "leases come first");
+        return tried.left;
     }
     // On the way to the server that has the slot, another connection was made.
     const bool lost_ears = place_.listens() && !session_.subscribed();
@@ -449,7 +453,7 @@ Duration RedisStore::rest_after(const Attempt& tried, Contact& contact) {
 
 Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
     Deadline deadline = lease.deadline;
-    const Duration beat = claim_.renew ? claim_.ttl / 3 : Duration::max();
+    const Duration beat = claim_.renew ? renewal_interval() : Duration::max();
     Deadline next = after(BootClock::now(), beat);
     Deadline settled = after(BootClock::now(), settling);
     Backoff backoff{longest_pause};
@@ -480,6 +484,13 @@ Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
                 break;
         }
     }
+}
+
+/// Every third of the ttl. Where another server may take over while this one goes on, what tells of
+/// it is that its replicas leave, and that has to be seen before the new one lets others in.
+Duration RedisStore::renewal_interval() const {
+    const bool may_be_left = min_replicas_ > 0 && session_.route().fails_over();
+    return may_be_left ? std::min<Duration>(claim_.ttl / 3, 1s) : claim_.ttl / 3;
 }
 
 /// What has to be done some time after the entry, off the way of a hand-over: tells the next ones
@@ -554,23 +565,30 @@ Result<std::string> RedisStore::ask_renewal(bool restore, Deadline until, Poller
     return std::string(text_of(**reply));
 }
 
+/// Tries again until the time is over: the server may be taken over from just now, and whoever
+/// waits would have to wait for the whole ttl.
 Result<Done> RedisStore::release(Deadline until, Poller& poller) {
     if (!asked_ && !place_.waits()) return Done{};
     for (Backoff backoff{longest_pause};;) {
-        if (auto connected = session_.connect(until, poller); !connected) return connected;
-        const auto reply =
-            evaluate(release_script, 4, {claim_.token, place_.name()}, until, poller);
-        if (!reply) return reply.error();
-        if ((*reply)->type != REDIS_REPLY_ERROR) break;
-        const auto said = text_of(**reply);
-        const bool passes = passes_by_itself(said) || !session_.connected();
+        const auto done = try_release(until, poller);
         const Deadline again = after(BootClock::now(), backoff.next());
-        if (!passes || again >= until || session_.idle(again, poller) == Wake::interrupted)
-            return session_.named(plain_words(said));
+        const bool is_last = done || done.error().fault != Fault::unreachable || again >= until;
+        if (!done && !is_last) session_.drop();
+        if (is_last || session_.idle(again, poller) == Wake::interrupted) {
+            if (done) asked_ = false;
+            if (done) place_.leave();
+            return done;
+        }
     }
-    asked_ = false;
-    place_.leave();
-    return Done{};
+}
+
+Result<Done> RedisStore::try_release(Deadline until, Poller& poller) {
+    if (auto connected = session_.connect(until, poller); !connected) return connected;
+    const auto reply = evaluate(release_script, 4, {claim_.token, place_.name()}, until, poller);
+    if (!reply) return reply.error();
+    if ((*reply)->type == REDIS_REPLY_ERROR) return session_.named(plain_words(text_of(**reply)));
+    // A server that has been taken over from may still take it, and the new one never know.
+    return min_replicas_ > 0 ? replicate("release", poller) : Result<Done>{Done{}};
 }
 
 Result<bool> RedisStore::held_by(const std::string& token, Deadline until, Poller& poller) {

@@ -55,7 +55,7 @@ constexpr std::array meanings{
     Meaning{"MISCONF", Fault::unreachable,
             "the server cannot save its data and therefore takes no writes"},
     Meaning{"MOVED", Fault::unreachable,
-            "the server is a cluster's node and another one has the key"},
+            "the cluster's nodes do not agree on which of them has the key", true},
     Meaning{"ERR max number of clients", Fault::unreachable,
             "the server has as many clients as it takes (maxclients)", true},
 };

@@ -42,8 +42,9 @@ public:
 
     /// Whether another server may take over from one that is down.
     [[nodiscard]] virtual bool fails_over() const noexcept = 0;
-    /// Whether the server that `open` led to may have taken over just now.
-    [[nodiscard]] virtual bool is_fresh() const noexcept = 0;
+    /// For how long yet the server that `open` led to is one that has taken over just now, so that
+    /// those who held leases at its predecessor come first.
+    [[nodiscard]] virtual guard::Duration fresh_for() const noexcept = 0;
     /// The servers that have keys, one by one: all masters of a cluster, so far as is known.
     [[nodiscard]] virtual std::vector<Endpoint> masters() const = 0;
 

@@ -17,18 +17,35 @@ using guard::Fault;
 using guard::Poller;
 using guard::Result;
 
+using std::chrono::milliseconds;
+
 /// A master younger than this may not have its predecessor's leases back yet: DESIGN section 4.
-constexpr long long young_ms = 1000;
+constexpr milliseconds plain_youth{1000};
+/// The same where leases are replicated. After SENTINEL FAILOVER the old master goes on, and
+/// holders notice only when its replicas leave it; they look every second.
+constexpr milliseconds replicated_youth{3000};
 
 /// What a sentinel says.
 struct Named {
     HostPort server;
-    bool is_fresh;  ///< it has become the master just now, or is about to
+    milliseconds age;  ///< for how long it has been the master
 };
+
+std::string url_of(const SentinelAddress& address) {
+    const auto& server = address.server;
+    std::string text = server.tls ? "rediss+sentinel://" : "redis+sentinel://";
+    for (const auto& sentinel : address.sentinels)
+        text.append(host_and_port(sentinel.host, sentinel.port)).append(",");
+    text.back() = '/';
+    text += address.master_name;
+    if (server.database != 0) text.append("/").append(std::to_string(server.database));
+    return text;
+}
 
 class SentinelRoute final : public Route {
 public:
-    explicit SentinelRoute(SentinelAddress address) : address_(std::move(address)) {}
+    explicit SentinelRoute(SentinelAddress address)
+        : address_(std::move(address)), text_(url_of(address_)) {}
 
     Result<Connection> open(Deadline until, Poller& poller) override;
     Turn heed(std::string_view error_reply) override;
@@ -37,9 +54,9 @@ public:
     }
     Result<Done> explore(Connection&, Deadline, Poller&) override { return Done{}; }
     bool fails_over() const noexcept override { return true; }
-    bool is_fresh() const noexcept override { return is_fresh_; }
+    guard::Duration fresh_for() const noexcept override { return fresh_for_; }
     std::vector<Endpoint> masters() const override { return {address_.server}; }
-    std::string text() const override;
+    std::string text() const override { return text_; }
 
 private:
     Result<Connection> open_by(const Endpoint& sentinel, Deadline until, Poller& poller);
@@ -48,11 +65,13 @@ private:
     static Result<Done> check_role(Connection& connection, Deadline until, Poller& poller);
 
     SentinelAddress address_;
-    bool is_fresh_ = false;
+    std::string text_;
+    guard::Duration fresh_for_{};
 };
 
-/// Asks the sentinels in turn, first the one that was right the last time, until one leads to a
-/// server that is a master: after a failover some of them still name the old one.
+/// Asks the sentinels in turn until one leads to a server that is a master. After a failover some
+/// of them still name the old one, which may go on as a master; so another one is asked first the
+/// next time.
 Result<Connection> SentinelRoute::open(Deadline until, Poller& poller) {
     auto& sentinels = address_.sentinels;
     std::optional<Error> failure;
@@ -61,8 +80,8 @@ Result<Connection> SentinelRoute::open(Deadline until, Poller& poller) {
         const auto share = (until - now) / static_cast<long>(sentinels.size() - i);
         auto connection = open_by(sentinels[i], guard::after(now, share), poller);
         if (connection) {
-            const auto right = sentinels.begin() + static_cast<std::ptrdiff_t>(i);
-            std::rotate(sentinels.begin(), right, sentinels.end());
+            const auto next = sentinels.begin() + static_cast<std::ptrdiff_t>(i + 1);
+            std::rotate(sentinels.begin(), next, sentinels.end());
             return connection;
         }
         if (connection.error().fault == Fault::interrupted) return connection;
@@ -94,7 +113,7 @@ Result<Connection> SentinelRoute::open_by(const Endpoint& sentinel, Deadline unt
     if (const auto master = check_role(*connection, until, poller); !master)
         return refuse(master.error());
     address_.server = std::move(*server);
-    is_fresh_ = named->is_fresh;
+    fresh_for_ = std::max(address_.youth - named->age, milliseconds::zero());
     return connection;
 }
 
@@ -123,17 +142,19 @@ Result<Named> SentinelRoute::ask(Connection& connection, Deadline until, Poller&
         return Error{Fault::configuration, "it knows no master '" + address_.master_name +
                                                "': the URL's path has the name that the "
                                                "sentinels' configuration gives it"};
-    Named named{{std::string(text_at(**address, 0)), std::string(text_at(**address, 1))}, false};
+    Named named{{std::string(text_at(**address, 0)), std::string(text_at(**address, 1))},
+                address_.youth};
 
     const std::array<std::string_view, 3> state_command{"SENTINEL", "MASTER", address_.master_name};
     const auto state = connection.request(state_command, until, poller);
     if (!state) return state.error();
     if ((*state)->type == REDIS_REPLY_ERROR) return named;
+    const bool is_known =
+        field(**state, "ip") == named.server.host && field(**state, "port") == named.server.port;
     const auto age = field(**state, "role-reported-time");
-    long long age_ms = young_ms;
-    std::from_chars(age.data(), age.data() + age.size(), age_ms);
-    named.is_fresh = age_ms < young_ms || field(**state, "ip") != named.server.host ||
-                     field(**state, "port") != named.server.port;
+    long long ms = address_.youth.count();
+    std::from_chars(age.data(), age.data() + age.size(), ms);
+    named.age = is_known ? milliseconds{ms} : milliseconds::zero();
     return named;
 }
 
@@ -159,17 +180,6 @@ Turn SentinelRoute::heed(std::string_view error_reply) {
     return demoted ? Turn::gone : Turn::none;
 }
 
-std::string SentinelRoute::text() const {
-    const auto& server = address_.server;
-    std::string text = server.tls ? "rediss+sentinel://" : "redis+sentinel://";
-    for (const auto& sentinel : address_.sentinels)
-        text.append(host_and_port(sentinel.host, sentinel.port)).append(",");
-    text.back() = '/';
-    text += address_.master_name;
-    if (server.database != 0) text.append("/").append(std::to_string(server.database));
-    return text;
-}
-
 }  // namespace
 
 Result<SentinelAddress> SentinelAddress::from(const Url& url, const Access& access) {
@@ -177,6 +187,7 @@ Result<SentinelAddress> SentinelAddress::from(const Url& url, const Access& acce
     auto server = Endpoint::with_login(url, access.password);
     if (!server) return server.error();
     address.server = std::move(*server);
+    address.youth = access.min_replicas > 0 ? replicated_youth : plain_youth;
 
     Endpoint sentinel;
     sentinel.user = access.sentinel_user;

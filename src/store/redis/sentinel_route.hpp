@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,7 +13,8 @@ namespace store::redis {
 struct SentinelAddress {
     std::vector<Endpoint> sentinels;  ///< each with the sentinels' own login
     std::string master_name;
-    Endpoint server;  ///< login, database and TLS; the sentinels tell the host
+    Endpoint server;                    ///< login, database and TLS; the sentinels tell the host
+    std::chrono::milliseconds youth{};  ///< for how long a master counts as new
 
     /// Reads `redis+sentinel://[user][:password]@host[:port],host[:port].../master-name[/db]`, and
     /// the same with `rediss`. The login in it is the server's.

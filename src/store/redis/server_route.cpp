@@ -27,11 +27,12 @@ public:
     Result<Connection> open_aside(Deadline until, Poller& poller) override;
     Result<Done> explore(Connection& connection, Deadline until, Poller& poller) override;
     bool fails_over() const noexcept override { return is_cluster_; }
-    bool is_fresh() const noexcept override { return false; }
+    guard::Duration fresh_for() const noexcept override { return guard::Duration::zero(); }
     std::vector<Endpoint> masters() const override;
     std::string text() const override { return seed_.text(); }
 
 private:
+    std::vector<Endpoint> all_nodes() const;
     /// The login of the URL at another node; an empty host is the current one's.
     Result<Endpoint> at(HostPort server) const {
         if (server.host.empty()) server.host = current_.host;
@@ -52,21 +53,19 @@ private:
     std::vector<Endpoint> nodes_;
     std::size_t masters_ = 0;  ///< the first of the nodes
     bool is_cluster_ = false;
+    bool is_named_ = false;  ///< the current one, by another node, and not tried since
 };
 
-/// To the node that was known to be the right one; where that fails, to any: it knows who is now.
+/// To the node that another one has just named. Else to the one that was right the last time, and
+/// where that fails, to any: it knows who is right now.
 Result<Connection> ServerRoute::open(Deadline until, Poller& poller) {
-    std::vector<Endpoint> candidates{current_};
-    const auto add = [&](const Endpoint& endpoint) {
-        if (std::ranges::none_of(candidates, [&](const auto& one) { return same(one, endpoint); }))
-            candidates.push_back(endpoint);
-    };
-    add(seed_);
-    std::ranges::for_each(nodes_, add);
+    std::vector<Endpoint> candidates = all_nodes();
+    const bool is_named = std::exchange(is_named_, false);
     Error last{Fault::internal, ""};
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const std::size_t tried = is_named ? 1 : candidates.size();
+    for (std::size_t i = 0; i < tried; ++i) {
         const auto now = BootClock::now();
-        const auto share = (until - now) / static_cast<long>(candidates.size() - i);
+        const auto share = (until - now) / static_cast<long>(tried - i);
         auto connection = Connection::open(candidates[i], guard::after(now, share), poller);
         if (connection) {
             current_ = candidates[i];
@@ -80,12 +79,25 @@ Result<Connection> ServerRoute::open(Deadline until, Poller& poller) {
     return last;
 }
 
+/// Each once, the current one first.
+std::vector<Endpoint> ServerRoute::all_nodes() const {
+    std::vector<Endpoint> all{current_};
+    const auto add = [&](const Endpoint& endpoint) {
+        if (std::ranges::none_of(all, [&](const auto& one) { return same(one, endpoint); }))
+            all.push_back(endpoint);
+    };
+    add(seed_);
+    std::ranges::for_each(nodes_, add);
+    return all;
+}
+
 Turn ServerRoute::heed(std::string_view error_reply) {
     const auto redirection = redirection_in(error_reply);
     if (!redirection) return Turn::none;
     is_cluster_ = true;
     auto endpoint = at(redirection->server);
     if (!endpoint) return Turn::none;
+    is_named_ = !redirection->once;
     (redirection->once ? aside_ : current_) = std::move(*endpoint);
     return redirection->once ? Turn::aside : Turn::elsewhere;
 }

@@ -18,6 +18,13 @@ TEST_CASE("error replies are told apart and named in plain words") {
           Fault::denied);
     CHECK(fault("ERR AUTH <password> called without any password configured") == Fault::denied);
     CHECK(fault("ERR DB index is out of range") == Fault::configuration);
+    for (const char* reply :
+         {"ERR The user executing the script can't run this command or subcommand",
+          "@user_script: 12: The user executing the script can't access at least one of the keys",
+          "ERR Error running script (call to f_0): @user_script:12: @user_script: 12: The user "
+          "executing the script can't run this command or subcommand",
+          "ERR ACL failure in script: User less has no permissions to run the 'get' command"})
+        CHECK(fault(reply) == Fault::denied);
     for (const char* reply : {"LOADING Redis is loading the dataset in memory",
                               "READONLY You can't write", "OOM command", "BUSY Redis is busy",
                               "MASTERDOWN Link with MASTER is down", "ERR something new"}) {
@@ -27,6 +34,8 @@ TEST_CASE("error replies are told apart and named in plain words") {
     }
     CHECK(passes_by_itself("LOADING x"));
     CHECK(passes_by_itself("BUSY x"));
+    CHECK(passes_by_itself("ERR Error running script (call to f_0): @user_script:3: "
+                           "@user_script: 3: -NOREPLICAS Not enough good replicas to write."));
     CHECK_FALSE(passes_by_itself("READONLY x"));
     CHECK_FALSE(passes_by_itself("ERR x"));
 }

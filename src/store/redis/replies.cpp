@@ -33,8 +33,12 @@ constexpr std::array meanings{
     Meaning{"ERR Client sent AUTH", Fault::denied,
             "a password was given, but the server has none configured: leave it out"},
     Meaning{"NOPERM", Fault::denied, "the user lacks a right on this server"},
+    // The same in a script: Redis 7, Redis 6, Valkey.
     Meaning{"ERR The user executing the script", Fault::denied,
             "the user lacks a right on this server"},
+    Meaning{"The user executing the script", Fault::denied,
+            "the user lacks a right on this server"},
+    Meaning{"ERR ACL failure in script", Fault::denied, "the user lacks a right on this server"},
     Meaning{"DENIED", Fault::denied,
             "the server runs in protected mode and takes local clients only: give it a password"},
     Meaning{"ERR DB index", Fault::configuration, "the server has no such database number"},
@@ -60,9 +64,22 @@ constexpr std::array meanings{
             "the server has as many clients as it takes (maxclients)", true},
 };
 
+/// Before an error in a script Redis 6 says where that was: `@user_script: 12: -READONLY ...`.
+std::string_view without_place(std::string_view error_reply) noexcept {
+    constexpr std::string_view place = "@user_script: ";
+    const auto start = error_reply.rfind(place);
+    if (start == error_reply.npos) return error_reply;
+    const auto end = error_reply.find(": ", start + place.size());
+    if (end == error_reply.npos) return error_reply;
+    error_reply.remove_prefix(end + 2);
+    if (error_reply.starts_with('-')) error_reply.remove_prefix(1);
+    return error_reply;
+}
+
 const Meaning* meaning_of(std::string_view error_reply) noexcept {
-    const auto found = std::ranges::find_if(
-        meanings, [&](const Meaning& m) { return error_reply.starts_with(m.start); });
+    const auto said = without_place(error_reply);
+    const auto found =
+        std::ranges::find_if(meanings, [&](const Meaning& m) { return said.starts_with(m.start); });
     return found == meanings.end() ? nullptr : &*found;
 }
 

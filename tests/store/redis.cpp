@@ -131,7 +131,7 @@ TEST_CASE("a server that cannot serve is named in plain words") {
         CHECK(error().text.find("out of memory") != std::string::npos);
     }
     SUBCASE("BUSY") {
-        redis.command({"CONFIG", "SET", "busy-reply-threshold", "1"});
+        redis.command({"CONFIG", "SET", "lua-time-limit", "1"});
         std::thread busy([&] { redis.command({"EVAL", "while true do end", "0"}); });
         REQUIRE(eventually([&] {
             return redis.command({"GET", "x"}).value_or("").starts_with("ERROR BUSY");

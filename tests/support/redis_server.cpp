@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 
@@ -38,6 +39,12 @@ std::string as_text(const redisReply& reply) {
     }
 }
 
+/// Any server of the kind, such as valkey-server; a name or a path.
+std::string server_program() {
+    const char* program = std::getenv("SANDBOX_LOCK_TEST_SERVER");
+    return program == nullptr ? "redis-server" : program;
+}
+
 }  // namespace
 
 std::string free_port() {
@@ -59,13 +66,15 @@ RedisServer::RedisServer(std::vector<std::string> options)
 }
 
 void RedisServer::start() {
-    std::vector<std::string> argv{"redis-server", "--port", port_,     "--bind",     "127.0.0.1",
-                                  "--unixsocket", socket_,  "--save",  "",           "--appendonly",
-                                  "no",           "--dir",  dir_ / "", "--loglevel", "warning"};
+    std::vector<std::string> argv{
+        server_program(), "--port",     port_,    "--bind",       "127.0.0.1", "--unixsocket",
+        socket_,          "--save",     "",       "--appendonly", "no",        "--dir",
+        dir_ / "",        "--loglevel", "warning"};
     argv.insert(argv.end(), options_.begin(), options_.end());
     process_.emplace(argv);
-    if (!eventually([&] { return command({"PING"}).has_value(); }))
-        throw std::runtime_error("redis-server does not start: " + process_->out());
+    const auto answers = [&] { return command({"PING"}).has_value(); };
+    if (!eventually([&] { return answers() || process_->ended(); }) || process_->ended())
+        throw std::runtime_error(server_program() + " does not start: " + process_->out());
 }
 
 void RedisServer::wait_old() const {

@@ -9,7 +9,8 @@
 
 namespace support {
 
-/// A real redis-server of the test's own, on a free port and a socket, without persistence.
+/// A real server of the test's own, on a free port and a socket, without persistence: redis-server,
+/// or what SANDBOX_LOCK_TEST_SERVER names, such as valkey-server.
 class RedisServer {
 public:
     /// Returns when it answers and is older than the grace that holders get after a restart.

@@ -74,11 +74,13 @@ public:
         if (!opened) return fail(opened.error());
         store_ = std::move(*opened);
         if (!store_->leases_lapse()) tell_without_effect();
-        if (nested()) return pass_through();
+        const auto inside = nested();
+        // To wait would be to wait for an ancestor, perhaps.
+        if (!inside) return go_without(inside.error());
+        if (*inside) return pass_through();
 
         const auto lease = enter();
-        if (!lease && runs_without(lease.error())) return run_without(lease.error());
-        if (!lease) return give_up(lease.error());
+        if (!lease) return go_without(lease.error());
         // A signal that came meanwhile must not find a command started after it.
         if (entering_.interruption()) return give_up({guard::Fault::interrupted, ""});
         if (!warden_) fork_warden();
@@ -114,13 +116,15 @@ private:
     }
 
     /// Whether an ancestor of ours holds this very slot: waiting for it would never end.
-    bool nested() {
+    guard::Result<bool> nested() {
         const char* key = std::getenv("SANDBOX_LOCK_KEY");
         const char* token = std::getenv("SANDBOX_LOCK_TOKEN");
         if (key == nullptr || token == nullptr || claim_.key != key) return false;
-        const auto held = store_->held_by(
-            token, guard::after(BootClock::now(), settings_.connect_timeout), entering_);
-        return held && *held;
+        const auto patience = make_patience();
+        const auto until = patience.outlasts
+                               ? patience.until
+                               : guard::after(BootClock::now(), settings_.connect_timeout);
+        return store_->held_by(token, until, entering_);
     }
 
     int pass_through() {
@@ -129,12 +133,11 @@ private:
         return cannot_run(run::exec(invocation_.command, {}, original_));
     }
 
-    /// Not where the store is there and refuses: that is a fault to mend.
-    bool runs_without(const guard::Error& error) const {
-        return error.fault == guard::Fault::unreachable && settings_.if_down == cli::IfDown::run;
-    }
-
-    int run_without(const guard::Error& error) {
+    /// Without a lease the command runs only if the store is down and the user wants that. A store
+    /// that is there and refuses is a fault to mend.
+    int go_without(const guard::Error& error) {
+        if (error.fault != guard::Fault::unreachable || settings_.if_down != cli::IfDown::run)
+            return give_up(error);
         withdraw();
         messages_(cli::running_without(error));
         dismiss_warden();
@@ -146,12 +149,17 @@ private:
         return cli::status_of_exec(error);
     }
 
-    guard::Result<guard::Lease> enter() {
+    guard::Patience make_patience() const {
         guard::Patience patience;
         patience.outlasts = settings_.if_down == cli::IfDown::wait;
         patience.once = settings_.nonblock || settings_.wait == Duration::zero();
         if (settings_.wait && !patience.once)
             patience.until = guard::after(BootClock::now(), *settings_.wait);
+        return patience;
+    }
+
+    guard::Result<guard::Lease> enter() {
+        const auto patience = make_patience();
         cli::WaitingLines lines{messages_, patience.until};
         auto lease = store_->enter(patience, entering_, [&](const store::Standing& standing) {
             return lines.stands(standing);

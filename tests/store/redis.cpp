@@ -125,6 +125,8 @@ TEST_CASE("a server that cannot serve is named in plain words") {
         redis.command({"REPLICAOF", "127.0.0.1", "1"});
         redis.command({"CONFIG", "SET", "replica-serve-stale-data", "no"});
         CHECK(error().text.find("replica that has lost its primary") != std::string::npos);
+        Client nested(redis.unix_url(), "agent:fault");
+        CHECK_FALSE(nested.store->held_by("x", BootClock::now() + 3s, nested.run));
     }
     SUBCASE("OOM") {
         redis.command({"CONFIG", "SET", "maxmemory", "1"});

@@ -81,15 +81,18 @@ const std::vector<std::string> by_messages_alone{"-q", "--retry-interval", "1h"}
 
 long calls_of(const RedisServer& redis, const std::string& command) {
     const auto stats = redis.command({"INFO", "commandstats"}).value_or("");
-    const auto at = stats.find("cmdstat_" + command + ":calls=");
+    const auto find = [&](const std::string& name) {
+        return stats.find("cmdstat_" + name + ":calls=");
+    };
+    // Redis 6 does not count subcommands apart.
+    const auto at = std::min(find(command), find(command.substr(0, command.find('|'))));
     return at == stats.npos ? 0 : std::stol(stats.substr(stats.find('=', at) + 1));
 }
 
 /// What clients have sent to let others in, or to wait; not what scripts call on their behalf.
 long commands_of_waiters(const RedisServer& redis) {
     long sum = 0;
-    for (const char* command :
-         {"evalsha", "eval", "hello", "subscribe", "client|tracking", "client"})
+    for (const char* command : {"evalsha", "eval", "hello", "subscribe", "client|tracking"})
         sum += calls_of(redis, command);
     return sum;
 }
@@ -295,7 +298,7 @@ TEST_CASE(
     }
     SUBCASE("no CLIENT TRACKING") {
         user.emplace_back("&*");
-        user.emplace_back("-client|tracking");
+        user.emplace_back("-client");
         lacks = "CLIENT TRACKING";
     }
     SUBCASE("no PUBLISH") {

@@ -138,7 +138,7 @@ private:
                            std::initializer_list<std::string_view> words, Deadline until,
                            Poller& poller);
     Result<Done> replicate(const char* what, Poller& poller);
-    Result<Done> try_release(Deadline until, Poller& poller);
+    Result<Done> ask_release(Deadline until, Poller& poller);
     std::optional<Error> verdict(const Attempt& tried, const guard::Patience& patience,
                                  const Contact& contact) const;
     Result<Done> open_ears(Deadline until, Poller& poller);
@@ -150,6 +150,8 @@ private:
     bool key_has_changed();
     Renewal renew(Deadline& deadline, LeasedRun& run);
     Renewal renewal_failed(const Error& error);
+    template <class Ask>
+    auto insist(Deadline until, Poller& poller, Ask ask) -> decltype(ask(until));
     Result<std::string> ask_renewal(bool restore, Deadline until, Poller& poller);
 
     void tell(Level level, std::string_view event, std::string text) const {
@@ -565,25 +567,36 @@ Result<std::string> RedisStore::ask_renewal(bool restore, Deadline until, Poller
     return std::string(text_of(**reply));
 }
 
-/// Tries again until the time is over: the server may be taken over from just now, and whoever
-/// waits would have to wait for the whole ttl.
-Result<Done> RedisStore::release(Deadline until, Poller& poller) {
-    if (!asked_ && !place_.waits()) return Done{};
+/// Does what `ask` does on a connection, and again on another one as long as that fails for want of
+/// a server: one may just be taking over, or the connection may have been broken for some time.
+template <class Ask>
+auto RedisStore::insist(Deadline until, Poller& poller, Ask ask) -> decltype(ask(until)) {
+    const auto try_it = [&](Deadline end) -> decltype(ask(until)) {
+        if (auto connected = session_.connect(end, poller); !connected) return connected.error();
+        return ask(end);
+    };
     for (Backoff backoff{longest_pause};;) {
-        const auto done = try_release(until, poller);
+        const auto now = BootClock::now();
+        // A connection that is silent leaves time for another one.
+        const Duration share = session_.connected() ? (until - now) / 2 : until - now;
+        auto done = try_it(after(now, std::min(share, connect_timeout_)));
         const Deadline again = after(BootClock::now(), backoff.next());
-        const bool is_last = done || done.error().fault != Fault::unreachable || again >= until;
-        if (!done && !is_last) session_.drop();
-        if (is_last || session_.idle(again, poller) == Wake::interrupted) {
-            if (done) asked_ = false;
-            if (done) place_.leave();
-            return done;
-        }
+        if (done || done.error().fault != Fault::unreachable || again >= until) return done;
+        session_.drop();
+        if (session_.idle(again, poller) == Wake::interrupted) return done;
     }
 }
 
-Result<Done> RedisStore::try_release(Deadline until, Poller& poller) {
-    if (auto connected = session_.connect(until, poller); !connected) return connected;
+Result<Done> RedisStore::release(Deadline until, Poller& poller) {
+    if (!asked_ && !place_.waits()) return Done{};
+    auto done = insist(until, poller, [&](Deadline end) { return ask_release(end, poller); });
+    if (!done) return done;
+    asked_ = false;
+    place_.leave();
+    return done;
+}
+
+Result<Done> RedisStore::ask_release(Deadline until, Poller& poller) {
     const auto reply = evaluate(release_script, 4, {claim_.token, place_.name()}, until, poller);
     if (!reply) return reply.error();
     if ((*reply)->type == REDIS_REPLY_ERROR) return session_.named(plain_words(text_of(**reply)));
@@ -592,10 +605,14 @@ Result<Done> RedisStore::try_release(Deadline until, Poller& poller) {
 }
 
 Result<bool> RedisStore::held_by(const std::string& token, Deadline until, Poller& poller) {
-    if (auto connected = session_.connect(until, poller); !connected) return connected.error();
-    const auto reply = session_.request({"GET", claim_.key}, until, poller);
+    const auto reply = insist(until, poller, [&](Deadline end) {
+        return session_.request({"GET", claim_.key}, end, poller);
+    });
     if (!reply) return reply.error();
-    return (*reply)->type == REDIS_REPLY_STRING && text_of(**reply) == token;
+    const auto said = text_of(**reply);
+    if ((*reply)->type == REDIS_REPLY_ERROR && !said.starts_with("WRONGTYPE"))
+        return session_.named(plain_words(said));
+    return (*reply)->type == REDIS_REPLY_STRING && said == token;
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 
 Prints "N passed, N failed" (and ", N skipped" where there are any). The cases of a doctest program,
 one named *-tests, count each; any other test counts as one, and so does a program that is skipped as
-a whole, whose reason is printed first. Ends 1 if one failed or none ran.
+a whole, whose reason is printed first. Ends 1 if one failed or none ran. A password in what they
+printed is a failure, too.
 """
 
 import json
@@ -11,6 +12,7 @@ import pathlib
 import re
 import sys
 
+SECRET_MARK = "hunter2"  # in every password of the tests: tests/support/secret.hpp
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 SUMMARY = re.compile(
     r"^\[doctest\] test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed\s*\|\s*(\d+) skipped",
@@ -46,6 +48,9 @@ def main() -> int:
     with open(sys.argv[1], encoding="utf-8") as log:
         for line in log:
             test = json.loads(line)
+            if SECRET_MARK in line:
+                print(f"{test['name']}: a password shows in what it printed")
+                failed += 1
             counts = count(test)
             if test["result"] == "SKIP":
                 print(f"{test['name']}: {why_skipped(test)}")

@@ -74,6 +74,16 @@ bool wipe_passwords(char** argv, int count) {
     return wiped;
 }
 
+std::string without_values(std::string text, Words words) {
+    for (const std::string_view word : words) {
+        const auto equals = word.find('=');
+        if (!word.starts_with('-') || equals == word.npos) continue;
+        const auto at = text.find(word);
+        if (at != text.npos) text.erase(at + equals, word.size() - equals);
+    }
+    return text;
+}
+
 Result<Done> check_values(char** argv, int count) {
     for (int i = 1; i < count; ++i) {
         const std::string_view word{argv[i]};

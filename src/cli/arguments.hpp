@@ -42,6 +42,10 @@ private:
 /// (proc(5), /proc/PID/cmdline). Looks at the first `count` words. Whether there was one.
 bool wipe_passwords(char** argv, int count);
 
+/// `text`, which quotes what CLI11 or we do not understand, without the values in `--option=VALUE`:
+/// any of them may be a password.
+[[nodiscard]] std::string without_values(std::string text, Words words);
+
 /// Refuses `--option=` among the first `count` words: CLI11 would take the next word as the value,
 /// and the KEY would become a label.
 [[nodiscard]] guard::Result<guard::Done> check_values(char** argv, int count);

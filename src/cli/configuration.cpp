@@ -35,7 +35,17 @@ std::string without_comment(const std::string& line) {
 Result<std::string> read_text(const std::string& path) {
     std::ifstream file{path};
     std::ostringstream text;
-    for (std::string line; std::getline(file, line);) text << without_comment(line) << '\n';
+    int number = 0;
+    for (std::string line; std::getline(file, line);) {
+        ++number;
+        line = without_comment(line);
+        // CLI11 would take it for a name, and what is shown as an unknown one may be a password.
+        if (line.find_first_not_of(" \t\r") != line.npos && line.find_first_of("=[") == line.npos)
+            return Error{Fault::configuration, "configuration file '" + path + "': line " +
+                                                   std::to_string(number) +
+                                                   " is not of the form 'name = value'"};
+        text << line << '\n';
+    }
     if (!file.eof())
         return Error{Fault::configuration,
                      "cannot read configuration file '" + path + "': " + std::strerror(errno)};

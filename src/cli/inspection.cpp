@@ -39,8 +39,9 @@ struct Line {
         try {
             app.parse(argc, argv);
         } catch (const CLI::ParseError& error) {
+            const auto what = without_values(error.what(), {argv, static_cast<std::size_t>(argc)});
             return Error{Fault::usage, fmt::format("{}: {}: see sandbox-lock {} --help",
-                                                   app.get_name(), error.what(), app.get_name())};
+                                                   app.get_name(), what, app.get_name())};
         }
         if (const auto sound = check_values(argv, argc); !sound) return sound.error();
         return std::nullopt;

@@ -12,6 +12,7 @@
 
 #include "cli/display.hpp"
 #include "guard/utc.hpp"
+#include "store/url.hpp"
 
 namespace cli {
 namespace {
@@ -116,13 +117,15 @@ void Messages::write_held_back() {
 }
 
 std::string Messages::line(const Report& report) const {
+    // What the user typed in the wrong place is quoted, too.
+    const std::string message = store::redacted_urls(report.text);
     if (format_ == LogFormat::text)
         return fmt::format("sandbox-lock: {}{}", slot_.empty() ? "" : printable(slot_) + ": ",
-                           printable(report.text));
+                           printable(message));
     nlohmann::ordered_json json{{"time", guard::utc_now()},
                                 {"level", name_of(report.level)},
                                 {"event", report.event},
-                                {"message", report.text}};
+                                {"message", message}};
     if (!slot_.empty()) {
         json["slot"] = slot_;
         json["key"] = store_key_;

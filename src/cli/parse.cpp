@@ -76,7 +76,8 @@ Result<std::vector<std::string>> command_in(std::vector<std::string> rest) {
     while (!rest.empty() && rest.front() == "--") rest.erase(rest.begin());
     if (marked) return rest;
     if (!rest.empty() && rest.front().size() > 1 && rest.front().front() == '-')
-        return usage(fmt::format("unknown option {}: see sandbox-lock --help", rest.front()));
+        return usage(fmt::format("unknown option {}: see sandbox-lock --help",
+                                 rest.front().substr(0, rest.front().find('='))));
     return rest;
 }
 
@@ -85,7 +86,9 @@ Result<CommandLine> read_command_line(int argc, char** argv) {
     try {
         options.app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        return usage(fmt::format("{}: see sandbox-lock --help", error.what()));
+        return usage(
+            fmt::format("{}: see sandbox-lock --help",
+                        without_values(error.what(), {argv, static_cast<std::size_t>(argc)})));
     }
     auto command = command_in(options.app.remaining());
     if (!command) return command.error();

@@ -113,6 +113,19 @@ std::string redacted(std::string_view text) {
     return shown;
 }
 
+std::string redacted_urls(std::string_view text) {
+    std::string shown;
+    while (!text.empty()) {
+        const auto word = text.substr(0, text.find_first_of(" \t\n'\""));
+        shown += word.find("://") == word.npos ? std::string{word} : redacted(word);
+        text.remove_prefix(word.size());
+        if (text.empty()) break;
+        shown += text.front();
+        text.remove_prefix(1);
+    }
+    return shown;
+}
+
 Result<Url> Url::parse(std::string_view text) {
     const auto refuse = [&](std::string_view why) {
         return Error{Fault::configuration, "'" + redacted(text) + "' " + std::string(why)};

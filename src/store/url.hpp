@@ -40,4 +40,7 @@ struct Url {
 /// `text` with its password replaced by `***`.
 [[nodiscard]] std::string redacted(std::string_view text);
 
+/// `text`, a sentence say, with the passwords of all URLs in it replaced.
+[[nodiscard]] std::string redacted_urls(std::string_view text);
+
 }  // namespace store

@@ -126,21 +126,23 @@ TEST_CASE("TLS: the system's authorities are those that OpenSSL is told of") {
 TEST_CASE("TLS: faults in one line, each with its status") {
     auto& server = shared_tls_server();
     const std::vector<std::string> trust{"--cacert", server.authority.cert()};
+    const auto url = server.url("user:hunter2@localhost");
     check_told(run(server.url(), {"--cacert", "/nonexistent"}), 78, "--cacert '/nonexistent'");
-    check_told(run("rediss://localhost:" + server.redis.port(), trust), 78,
+    check_told(run("rediss://:hunter2@localhost:" + server.redis.port(), trust), 78,
                "does not speak TLS on this port");
-    check_told(run("rediss://localhost:" + free_port(), trust), 69, "Connection refused");
+    check_told(run("rediss://:hunter2@localhost:" + free_port(), trust), 69, "Connection refused");
     server.show(server.authority.issue_expired("DNS:localhost"));
-    check_told(run(server.url(), trust), 77, "expired on");
+    check_told(run(url, trust), 77, "expired on");
     server.show(server.authority.issue("DNS:redis.example"));
-    check_told(run(server.url(), trust), 77, "not for 'localhost' but for redis.example");
+    check_told(run(url, trust), 77, "not for 'localhost' but for redis.example");
     server.show(server.authority.self_signed("DNS:localhost"));
-    check_told(run(server.url(), trust), 77, "self-signed");
+    check_told(run(url, trust), 77, "self-signed");
     server.show(server.good);
     server.ask_clients("yes");
-    check_told(run(server.url(), trust), 77, "wants a client certificate");
+    check_told(run(url, trust), 77, "wants a client certificate");
     server.reset();
-    const auto plain = run("redis://127.0.0.1:" + server.port(), {"--connect-timeout", "300ms"});
+    const auto plain =
+        run("redis://:hunter2@127.0.0.1:" + server.port(), {"--connect-timeout", "300ms"});
     CHECK(plain.status == 69);
     CHECK(plain.err.find("wants TLS needs a URL with rediss://") != std::string::npos);
 }

@@ -14,6 +14,7 @@
 #include "store/store.hpp"
 #include "support/eventually.hpp"
 #include "support/program.hpp"
+#include "support/secret.hpp"
 
 namespace store_tests {
 
@@ -49,17 +50,21 @@ struct Client {
         (void)signal(SIGPIPE, SIG_IGN);  // as the program blocks it
         claim = {support::key_of(slot),
                  guard::make_token(guard::OwnerCard::of_this_process("test")), ttl, true};
-        auto opened =
-            store::open({url, std::nullopt, 2s, 1s, 20ms}, claim,
-                        [this](const guard::Report& report) { reports.push_back(report); });
+        auto opened = store::open({url, std::nullopt, 2s, 1s, 20ms}, claim,
+                                  [this](const guard::Report& report) {
+                                      support::check_no_secret(report.text, "a report");
+                                      reports.push_back(report);
+                                  });
         REQUIRE(opened);
         store = std::move(*opened);
     }
     auto enter(guard::Patience patience = {}) {
-        return store->enter(patience, run, [this](const store::Standing& standing) {
+        auto lease = store->enter(patience, run, [this](const store::Standing& standing) {
             holders.push_back(standing.holder);
             return guard::never;
         });
+        if (!lease) support::check_no_secret(lease.error().text, "an error");
+        return lease;
     }
     auto release() { return store->release(guard::after(BootClock::now(), 2s), undisturbed); }
     bool holds(const std::string& token) {

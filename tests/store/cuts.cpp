@@ -71,9 +71,9 @@ struct Claimant {
         UntilRenewed poller;
         return store->enter(patience, poller, on_taken);
     }
-    auto release() {
+    auto release(Duration patience = slack) {
         UntilRenewed poller;
-        return store->release(guard::after(BootClock::now(), slack), poller);
+        return store->release(guard::after(BootClock::now(), patience), poller);
     }
 
     std::unique_ptr<store::Store> store;
@@ -96,7 +96,7 @@ public:
 
     /// What went wrong; empty if nothing.
     std::string run() {
-        Claimant subject(proxy_.url("cutter:password"), key_, "subject", response_timeout());
+        Claimant subject(proxy_.url("cutter:hunter2"), key_, "subject", response_timeout());
         const auto lease = course_ == Course::waiting ? enter_after_another(subject)
                                                       : subject.enter({course_ == Course::once});
         if (lease)
@@ -105,7 +105,7 @@ public:
             note("not entered: " + lease.error().text);
         std::thread rival([this] { enter_as_rival(); });
         if (lease) hold(subject, *lease);
-        const auto done = subject.release();
+        const auto done = subject.release(3 * response_timeout());
         const auto gone = BootClock::now();
         if (!done) note("not released: " + done.error().text);
         rival.join();
@@ -245,7 +245,7 @@ std::string faults_of(const std::vector<Trial>& trials, const RedisServer& serve
 TEST_CASE("cuts: after each byte, one holder at a time, and the slot is soon free again") {
     (void)signal(SIGPIPE, SIG_IGN);  // as the program blocks it
     RedisServer server;
-    server.command({"ACL", "SETUSER", "cutter", "on", ">password", "~*", "&*", "+@all"});
+    server.command({"ACL", "SETUSER", "cutter", "on", ">hunter2", "~*", "&*", "+@all"});
     REQUIRE(Session(server, {}, Course::waiting, 0).run() == "");  // the server has the scripts now
     const auto trials = trials_on(server, std::getenv("SANDBOX_LOCK_TEST_ALL_CUTS") != nullptr);
     CHECK(faults_of(trials, server) == "");

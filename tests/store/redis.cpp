@@ -151,10 +151,10 @@ TEST_CASE("a server that cannot serve is named in plain words") {
 TEST_CASE("INFO is a right that may be missing") {
     RedisServer redis;
     redis.command(
-        {"ACL",   "SETUSER", "small",    "on",      ">pw",    "~agentscope:*", "~{agentscope:*",
-         "-@all", "+eval",   "+evalsha", "+get",    "+set",   "+del",          "+pexpire",
-         "+pttl", "+time",   "+zadd",    "+zrange", "+zrank", "+zrem",         "+zscore"});
-    Client client("redis+unix://small:pw@" + redis.socket(), "agent:small");
+        {"ACL",   "SETUSER", "small",    "on",      ">hunter2", "~agentscope:*", "~{agentscope:*",
+         "-@all", "+eval",   "+evalsha", "+get",    "+set",     "+del",          "+pexpire",
+         "+pttl", "+time",   "+zadd",    "+zrange", "+zrank",   "+zrem",         "+zscore"});
+    Client client("redis+unix://small:hunter2@" + redis.socket(), "agent:small");
     const auto lease = client.enter(once);
     REQUIRE(lease);
     CHECK(client.release());
@@ -165,17 +165,17 @@ TEST_CASE("any right that is missing is a refusal, no server that is down") {
     RedisServer redis;
     for (const char* right : {"eval", "get", "set", "time"}) {
         CAPTURE(right);
-        redis.command({"ACL", "SETUSER", "less", "reset", "on", ">pw", "~*", "+@all",
+        redis.command({"ACL", "SETUSER", "less", "reset", "on", ">hunter2", "~*", "+@all",
                        std::string("-") + right});
         redis.command({"SCRIPT", "FLUSH"});
-        Client client("redis+unix://less:pw@" + redis.socket(), "agent:less");
+        Client client("redis+unix://less:hunter2@" + redis.socket(), "agent:less");
         const auto lease = client.enter(once);
         REQUIRE_FALSE(lease);
         CHECK(lease.error().fault == Fault::denied);
         (void)client.release();
     }
-    redis.command({"ACL", "SETUSER", "less", "reset", "on", ">pw", "~other:*", "+@all"});
-    Client client("redis+unix://less:pw@" + redis.socket(), "agent:less");
+    redis.command({"ACL", "SETUSER", "less", "reset", "on", ">hunter2", "~other:*", "+@all"});
+    Client client("redis+unix://less:hunter2@" + redis.socket(), "agent:less");
     CHECK(client.enter(once).error().fault == Fault::denied);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +17,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "support/secret.hpp"
 #include "support/temp_dir.hpp"
 
 namespace support {
@@ -68,7 +70,9 @@ std::string all_of(int fd) {
 }  // namespace
 
 Process::Process(const std::vector<std::string>& argv, const Launch& launch)
-    : out_(scratch()), err_(scratch()) {
+    : starts_with_secret_(std::ranges::any_of(argv, shows_secret)),
+      out_(scratch()),
+      err_(scratch()) {
     const auto input = scratch(launch.input);
     pid_ = fork();
     if (pid_ < 0) throw std::runtime_error("fork");
@@ -77,22 +81,30 @@ Process::Process(const std::vector<std::string>& argv, const Launch& launch)
 
 Process::Process(Process&& other) noexcept
     : pid_(std::exchange(other.pid_, 0)),
+      starts_with_secret_(other.starts_with_secret_),
       out_(std::move(other.out_)),
       err_(std::move(other.err_)),
       status_(other.status_) {}
 
 Process::~Process() {
-    if (pid_ == 0 || status_) return;
-    ::kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
+    if (pid_ == 0) return;
+    if (!status_) {
+        watch();
+        ::kill(pid_, SIGKILL);
+        waitpid(pid_, nullptr, 0);
+    }
+    (void)out();
+    (void)err();
 }
 
 void Process::signal(int number) const {
+    watch();
     ::kill(pid_, number);
 }
 
 bool Process::ended() {
     int status = 0;
+    watch();
     if (!status_ && waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
     return status_.has_value();
 }
@@ -105,11 +117,26 @@ int Process::wait(std::chrono::steady_clock::duration limit) {
 }
 
 std::string Process::out() const {
-    return all_of(out_.get());
+    auto text = all_of(out_.get());
+    check_no_secret(text, "the output of a process");
+    return text;
 }
 
 std::string Process::err() const {
-    return all_of(err_.get());
+    auto text = all_of(err_.get());
+    check_no_secret(text, "the messages of a process");
+    return text;
+}
+
+/// Looks at the arguments of all that run.
+void Process::watch() const {
+    if (status_ || (starts_with_secret_ && out().empty() && err().empty())) return;
+    std::vector<pid_t> tree{pid_};
+    for (std::size_t i = 0; i < tree.size(); ++i) {
+        check_no_secret(read_file("/proc/" + std::to_string(tree[i]) + "/cmdline"),
+                        "the arguments of a process");
+        for (const pid_t child : children_of(tree[i])) tree.push_back(child);
+    }
 }
 
 char state_of(pid_t pid) {

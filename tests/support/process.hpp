@@ -22,7 +22,9 @@ struct Launch {
 };
 
 /// A child process in a session of its own, without a controlling terminal unless one is given. It
-/// is killed with the object, and also when the test program itself dies.
+/// is killed with the object, and also when the test program itself dies. In nothing that it writes
+/// a password may show, nor in the arguments of it and its descendants while it runs (secret.hpp);
+/// in its own only once it has written something, if it was started with one.
 class Process {
 public:
     explicit Process(const std::vector<std::string>& argv, const Launch& launch = {});
@@ -44,7 +46,10 @@ public:
     [[nodiscard]] std::string err() const;
 
 private:
+    void watch() const;
+
     pid_t pid_ = 0;
+    bool starts_with_secret_ = false;
     guard::Descriptor out_;
     guard::Descriptor err_;
     std::optional<int> status_;

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "support/eventually.hpp"
+#include "support/secret.hpp"
 
 namespace support {
 
@@ -28,6 +29,7 @@ const std::string& Pty::screen() {
     std::array<char, 4096> buffer{};
     for (ssize_t got = 0; (got = read(master_.get(), buffer.data(), buffer.size())) > 0;)
         screen_.append(buffer.data(), static_cast<std::size_t>(got));
+    check_no_secret(screen_, "what is on a terminal");
     return screen_;
 }
 

@@ -11,6 +11,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "support/secret.hpp"
+
 namespace support {
 namespace {
 
@@ -108,7 +110,9 @@ std::optional<std::string> RedisServer::command(const std::vector<std::string>& 
                                                   argv.data(), lengths.data())),
         [](redisReply* r) { freeReplyObject(r); }};
     if (!reply || reply->type == REDIS_REPLY_NIL) return std::nullopt;
-    return as_text(*reply);
+    auto text = as_text(*reply);
+    check_no_secret(text, "what the server has");
+    return text;
 }
 
 std::string RedisServer::keys() const {

@@ -150,4 +150,8 @@ TEST_CASE("a password is found wherever it stands") {
     CHECK(store::redacted("redis://u@h:6379") == "redis://u@h:6379");
     CHECK(store::redacted("redis://u:p/w@h") == "redis://u:***@h");
     CHECK(store::redacted("redis://h:1/x@y").find("x@y") == std::string::npos);
+    CHECK(store::redacted_urls("KEY 'redis://u:secret@h' and \"x://:secret@h\", a:b@c; no more") ==
+          "KEY 'redis://u:***@h' and \"x://:***@h\", a:b@c; no more");
+    CHECK(store::redacted_urls("store redis://h:6379: it's down") ==
+          "store redis://h:6379: it's down");
 }

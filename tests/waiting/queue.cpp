@@ -286,7 +286,7 @@ TEST_CASE("the order survives connections that break, and a server that loses th
 TEST_CASE(
     "without the rights to messages or to tracking all works, only slower, and is told once") {
     RedisServer redis;
-    const std::vector<std::string> rights{"on", ">pw", "~*", "resetchannels", "+@all"};
+    const std::vector<std::string> rights{"on", ">hunter2", "~*", "resetchannels", "+@all"};
     auto user = rights;
     std::string lacks;
     SUBCASE("no channel") {
@@ -307,7 +307,7 @@ TEST_CASE(
     }
     user.insert(user.begin(), {"ACL", "SETUSER", "few"});
     REQUIRE(redis.command(user) == "OK");
-    Slot slot(redis, "agent:few-rights", "redis+unix://few:pw@" + redis.socket());
+    Slot slot(redis, "agent:few-rights", "redis+unix://few:hunter2@" + redis.socket());
     slot.take();
     auto waiters = slot.line_up(4, {"-v", "--retry-interval", "100ms"});
     slot.free();

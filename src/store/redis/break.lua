@@ -2,15 +2,16 @@
 -- ARGV: the holder's token, the token to put in its place for as long as its lease lasts ('': free
 -- the slot at once), ms for a lease that has no end. Answers broken or other. KEYS may be the slot
 -- alone, while its hash slot is being moved.
+-- include: call.lua
 -- include: queue.lua
 
-if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 'other' end
+if token_at(KEYS[1]) ~= ARGV[1] then return 'other' end
 if ARGV[2] == '' then
-  redis.call('DEL', KEYS[1])
+  free(KEYS[1])
   if #KEYS > 1 then wake_first(time_now(), '') end
-elseif redis.call('PTTL', KEYS[1]) < 0 then
-  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+elseif call('PTTL', KEYS[1]) < 0 then
+  call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 else
-  redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
+  call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
 end
 return 'broken'

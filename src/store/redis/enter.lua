@@ -9,7 +9,8 @@
 -- {'young'}: a server that has just started may have lost its keys, so those who held them get the
 -- grace to set them again first.
 -- KEYS may be the slot alone, while its hash slot is being moved. Then there is no queue, and the fence
--- answered is to be had by fence.lua.
+-- answered is to be had by count.lua.
+-- include: call.lua
 -- include: queue.lua
 -- include: fence.lua
 
@@ -26,14 +27,14 @@ local function stay(now)
   if me == '' or alone then return -1, ARGV[6] end
   local arrival = ARGV[6]
   if arrival == '' then
-    local last = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
+    local last = call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
     arrival = exact(math.max(now, tonumber(last or 0) + 1))
   end
-  redis.call('ZADD', KEYS[3], 'NX', arrival, me)
-  redis.call('ZADD', KEYS[4], exact(now + ARGV[7] * 1000), me)
-  redis.call('PEXPIRE', KEYS[3], 60000)
-  redis.call('PEXPIRE', KEYS[4], 60000)
-  return redis.call('ZRANK', KEYS[3], me), arrival
+  call('ZADD', KEYS[3], 'NX', arrival, me)
+  call('ZADD', KEYS[4], exact(now + ARGV[7] * 1000), me)
+  call('PEXPIRE', KEYS[3], 60000)
+  call('PEXPIRE', KEYS[4], 60000)
+  return call('ZRANK', KEYS[3], me), arrival
 end
 
 local function is_young(now)
@@ -54,11 +55,11 @@ end
 -- holder from the queue while they use it, and once in a while if they do not.
 -- KEYS[5] has 'other', 'due:TIME' of the next such moment, or 'open:TIME' of its end.
 local function is_left_open(now)
-  local mark = redis.call('GET', KEYS[5])
+  local mark = call('GET', KEYS[5])
   if not mark then return false end
   local time = tonumber(string.match(mark, ':(%d+)') or 0)
   local is_open = string.sub(mark, 1, 5) == 'open:'
-  local function remark(word, at) redis.call('SET', KEYS[5], word .. exact(at), 'KEEPTTL') end
+  local function remark(word, at) call('SET', KEYS[5], word .. exact(at), 'KEEPTTL') end
   if is_open and now < time then return true end
   if is_open then
     remark('due:', now + pause)
@@ -71,34 +72,35 @@ local function is_left_open(now)
   return false
 end
 
-local holder = redis.pcall('GET', KEYS[1])
-if type(holder) == 'table' and holder.err then
-  if string.sub(holder.err, 1, 9) ~= 'WRONGTYPE' then return holder end
-  holder = 'a value that is no lock'
-end
+local holder = token_at(KEYS[1])
 local now = time_now()
-if holder == ARGV[1] then
-  -- Our own: the answer to an earlier try was lost on the way.
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
-elseif holder then
-  if not alone and not is_ours(holder) then redis.call('SET', KEYS[5], 'other', 'PX', mixed_for) end
+local first
+if holder and holder ~= ARGV[1] then
+  if not alone and not is_ours(holder) then call('SET', KEYS[5], 'other', 'PX', mixed_for) end
   local place, arrival = stay(now)
-  return {'taken', holder, place, arrival, redis.call('PTTL', KEYS[1])}
-else
+  return {'taken', holder, place, arrival, call('PTTL', KEYS[1])}
+elseif not holder then
   if is_young(now) then return {'young'} end
-  local first = not alone and first_present(now)
+  first = not alone and first_present(now)
   if first and first ~= me then
     local _, arrival = stay(now)
     first = wake_first(now, me)
     if first and first ~= me then
-      return {'behind', '', me ~= '' and redis.call('ZRANK', KEYS[3], me) or -1, arrival}
+      return {'behind', '', me ~= '' and call('ZRANK', KEYS[3], me) or -1, arrival}
     end
   end
   if first and is_left_open(now) then
     local place, arrival = stay(now)
     return {'open', '', place, arrival}
   end
-  redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
-  if first then forget(me) end
 end
-return {'entered', alone and '0' or next_fence(KEYS[2], now, ARGV[3])}
+-- The slot comes last: whoever lacks a right for the rest is refused while it is still free.
+if first then forget(me) end
+local fence = alone and '0' or next_fence(KEYS[2], now, ARGV[3])
+if holder then
+  -- Our own: the answer to an earlier try was lost on the way.
+  call('PEXPIRE', KEYS[1], ARGV[2])
+else
+  call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
+end
+return {'entered', fence}

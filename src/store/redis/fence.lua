@@ -4,6 +4,7 @@ local function next_fence(key, now, ttl)
   local last = redis.pcall('GET', key)
   last = type(last) == 'string' and tonumber(last) or 0
   local fence = exact(math.max(last + 1, now))
-  redis.call('SET', key, fence, 'PX', ttl)
+  call('SET', key, fence)
+  call('PEXPIRE', key, ttl)
   return fence
 end

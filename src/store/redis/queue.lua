@@ -6,8 +6,8 @@
 -- include: time.lua
 
 local function forget(waiter)
-  redis.call('ZREM', KEYS[3], waiter)
-  redis.call('ZREM', KEYS[4], waiter)
+  call('ZREM', KEYS[3], waiter)
+  call('ZREM', KEYS[4], waiter)
 end
 
 -- Sends a word to a waiter. Answers how many are at its channel, 0 if its connection is gone; nil if
@@ -21,9 +21,9 @@ end
 -- The first waiter that is present, and until when; those before it are forgotten.
 local function first_present(now)
   while true do
-    local waiter = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
+    local waiter = call('ZRANGE', KEYS[3], 0, 0)[1]
     if not waiter then return nil end
-    local presence = tonumber(redis.call('ZSCORE', KEYS[4], waiter) or 0)
+    local presence = tonumber(call('ZSCORE', KEYS[4], waiter) or 0)
     if presence >= now then return waiter, presence end
     forget(waiter)
   end
@@ -38,7 +38,7 @@ local function wake_first(now, me)
     local heard = tell(waiter, 'go')
     if heard ~= 0 then
       if heard and presence > now + 1000000 then
-        redis.call('ZADD', KEYS[4], exact(now + 1000000), waiter)
+        call('ZADD', KEYS[4], exact(now + 1000000), waiter)
       end
       return waiter
     end

@@ -1,15 +1,12 @@
 -- Frees the slot only while this token still holds it, and leaves the queue; wakes who is next.
 -- KEYS: the slot, its fence, its queue, its presence list. ARGV: token, waiter's name or ''.
 -- Answers the number of keys deleted. KEYS may be the slot alone, while its hash slot is being moved.
+-- include: call.lua
 -- include: queue.lua
 
-local holder = redis.pcall('GET', KEYS[1])
-if type(holder) == 'table' and holder.err then
-  if string.sub(holder.err, 1, 9) ~= 'WRONGTYPE' then return holder end
-  holder = ''
-end
+local holder = token_at(KEYS[1])
 local mine = holder == ARGV[1]
-if mine then redis.call('DEL', KEYS[1]) end
+if mine then free(KEYS[1]) end
 if #KEYS == 1 then return mine and 1 or 0 end
 local waited = ARGV[2] ~= ''
 if waited then forget(ARGV[2]) end

@@ -32,13 +32,13 @@ constexpr std::array meanings{
             "a password was given, but the server has none configured: leave it out"},
     Meaning{"ERR Client sent AUTH", Fault::denied,
             "a password was given, but the server has none configured: leave it out"},
-    Meaning{"NOPERM", Fault::denied, "the user lacks a right on this server"},
+    Meaning{"NOPERM", Fault::denied, "the user lacks a right on this server, see sandbox-lock doctor --acl"},
     // The same in a script: Redis 7, Redis 6, Valkey.
     Meaning{"ERR The user executing the script", Fault::denied,
-            "the user lacks a right on this server"},
+            "the user lacks a right on this server, see sandbox-lock doctor --acl"},
     Meaning{"The user executing the script", Fault::denied,
-            "the user lacks a right on this server"},
-    Meaning{"ERR ACL failure in script", Fault::denied, "the user lacks a right on this server"},
+            "the user lacks a right on this server, see sandbox-lock doctor --acl"},
+    Meaning{"ERR ACL failure in script", Fault::denied, "the user lacks a right on this server, see sandbox-lock doctor --acl"},
     Meaning{"DENIED", Fault::denied,
             "the server runs in protected mode and takes local clients only: give it a password"},
     Meaning{"ERR DB index", Fault::configuration, "the server has no such database number"},
@@ -64,12 +64,21 @@ constexpr std::array meanings{
             "the server has as many clients as it takes (maxclients)", true},
 };
 
-/// Before an error in a script Redis 6 says where that was: `@user_script: 12: -READONLY ...`.
+/// A script's error without the place in the script: `OOM command not allowed … script: 3fa…, on
+/// @user_script:7.` or, before Redis 7, where that hides the error's code, `ERR Error running
+/// script (call to f_3fa…): @user_script:7: OOM command not allowed …`, or with the place twice,
+/// `@user_script: 7: -READONLY …`.
 std::string_view without_place(std::string_view error_reply) noexcept {
-    constexpr std::string_view place = "@user_script: ";
-    const auto start = error_reply.rfind(place);
-    if (start == error_reply.npos) return error_reply;
-    const auto end = error_reply.find(": ", start + place.size());
+    constexpr std::string_view start = "ERR Error running script (call to f_";
+    if (!error_reply.starts_with(start)) {
+        const auto tail = error_reply.rfind(" script: ");
+        const bool placed = tail != error_reply.npos &&
+                            error_reply.find(", on @user_script:", tail) != error_reply.npos;
+        if (placed) error_reply = error_reply.substr(0, tail);
+    }
+    constexpr std::string_view place = "@user_script:";
+    const auto at = error_reply.rfind(place);
+    const auto end = at == error_reply.npos ? at : error_reply.find(": ", at + place.size() + 1);
     if (end == error_reply.npos) return error_reply;
     error_reply.remove_prefix(end + 2);
     if (error_reply.starts_with('-')) error_reply.remove_prefix(1);
@@ -77,9 +86,9 @@ std::string_view without_place(std::string_view error_reply) noexcept {
 }
 
 const Meaning* meaning_of(std::string_view error_reply) noexcept {
-    const auto said = without_place(error_reply);
-    const auto found =
-        std::ranges::find_if(meanings, [&](const Meaning& m) { return said.starts_with(m.start); });
+    const auto found = std::ranges::find_if(meanings, [&](const Meaning& m) {
+        return without_place(error_reply).starts_with(m.start);
+    });
     return found == meanings.end() ? nullptr : &*found;
 }
 
@@ -125,7 +134,7 @@ std::optional<long long> number_at(const redisReply& reply, std::size_t index) n
 
 guard::Error plain_words(std::string_view error_reply) {
     const auto* meaning = meaning_of(error_reply);
-    const std::string said = "'" + std::string(error_reply) + "'";
+    const std::string said = "'" + std::string(without_place(error_reply)) + "'";
     if (meaning == nullptr) return {Fault::unreachable, "the server answered " + said};
     return {meaning->fault, std::string(meaning->words) + " (" + said + ")"};
 }

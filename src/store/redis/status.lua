@@ -1,12 +1,15 @@
 -- How a slot stands. KEYS: the slot, its fence, its queue, its presence list.
 -- Answers {holder's token, ms left, number of waiters that are present}; the token is empty while the
 -- slot is free. KEYS may be the slot alone, while its hash slot is being moved.
+-- include: call.lua
 -- include: time.lua
 
-local holder = redis.pcall('GET', KEYS[1])
-if type(holder) == 'table' and holder.err then
-  if string.sub(holder.err, 1, 9) ~= 'WRONGTYPE' then return holder end
-  holder = 'a value that is no lock'
+local holder = token_at(KEYS[1])
+local now = time_now()
+-- By ZRANGE, which the queue needs anyway: one right less than ZCOUNT.
+local presence = KEYS[4] and call('ZRANGE', KEYS[4], 0, -1, 'WITHSCORES') or {}
+local waiters = 0
+for i = 2, #presence, 2 do
+  if tonumber(presence[i]) >= now then waiters = waiters + 1 end
 end
-local waiters = KEYS[4] and redis.call('ZCOUNT', KEYS[4], exact(time_now()), '+inf') or 0
-return {holder or '', redis.call('PTTL', KEYS[1]), waiters}
+return {holder or '', call('PTTL', KEYS[1]), waiters}

@@ -1,5 +1,5 @@
 local function time_now()
-  local time = redis.call('TIME')
+  local time = call('TIME')
   return time[1] * 1000000 + time[2]
 end
 

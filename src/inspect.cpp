@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "cli/display.hpp"
+#include "cli/doctor.hpp"
 #include "cli/duration.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/messages.hpp"
@@ -19,6 +20,7 @@
 #include "cli/status.hpp"
 #include "guard/owner_card.hpp"
 #include "run/pollers.hpp"
+#include "store/examiner.hpp"
 #include "store/observer.hpp"
 
 namespace {
@@ -32,10 +34,13 @@ using guard::Result;
 using store::SlotState;
 
 constexpr guard::Duration watch_interval = 1s;
+/// How long an examination that was interrupted may take to clean up behind itself.
+constexpr guard::Duration withdrawal = 500ms;
 
 enum : int { is_free = 0, is_held = 1, declined = 1 };
 
-/// What both commands have: settings, messages, the way to the store, and signals that end a wait.
+/// What the commands have in common: settings, messages, the way to the store, and signals that end
+/// a wait.
 class Inspection {
 public:
     Inspection(const cli::Settings& settings, const std::map<std::string_view, std::string>& places,
@@ -54,6 +59,14 @@ public:
         return opened;
     }
 
+    Result<std::unique_ptr<store::Examiner>> examiner() {
+        auto access = access_by(settings_);
+        if (!access) return access.error();
+        auto opened = store::examine(*access);
+        if (!opened) return named_by_place(opened.error(), places_);
+        return opened;
+    }
+
     /// The exit status if a signal has come.
     std::optional<int> ended_by_signal() {
         const auto signal = entering_.interruption();
@@ -62,9 +75,13 @@ public:
 
     int fail(const Error& error) {
         if (const auto status = ended_by_signal()) return *status;
-        const bool is_default = error.fault == Fault::unreachable && !places_.contains("store");
-        messages_.fatal(is_default ? cli::no_default_store(error) : error);
+        messages_.fatal(misses_default(error) ? cli::no_default_store(error) : error);
         return cli::status_of(error.fault, cli::not_acquired);
+    }
+
+    /// Whether the store is not there, and nobody has named it.
+    [[nodiscard]] bool misses_default(const Error& error) const {
+        return error.fault == Fault::unreachable && !places_.contains("store");
     }
 
     run::Entering& poller() noexcept { return entering_; }
@@ -204,6 +221,62 @@ private:
     std::string key_;
 };
 
+int show_needed_rights(const cli::DoctorRequest& request, Inspection& inspection) {
+    const auto access = access_by(request.settings);
+    if (!access) return inspection.fail(access.error());
+    const auto rights = store::needed_rights(*access, request.settings.key_prefix);
+    if (!rights) return inspection.fail(rights.error());
+    return print(*rights) ? EXIT_SUCCESS : cli::system_error;
+}
+
+/// One examination. Each finding is printed as it comes; as JSON, all at the end.
+class Examination {
+public:
+    Examination(const cli::DoctorRequest& request, Inspection& inspection)
+        : request_(request), inspection_(inspection) {}
+
+    int operator()(store::Examiner& examiner) {
+        const auto& settings = request_.settings;
+        const store::Practice practice{settings.key_prefix, settings.lease_ttl, settings.renew,
+                                       settings.kill_after};
+        const auto done = examiner.examine(practice, inspection_.poller(),
+                                           [this](const store::Finding& found) { tell(found); });
+        run::Undisturbed undisturbed;
+        examiner.tidy(guard::after(BootClock::now(), withdrawal), undisturbed);
+        if (const auto status = inspection_.ended_by_signal()) return *status;
+        if (!done) {
+            const Fault fault = done.error().fault;
+            if (fault != Fault::unreachable && fault != Fault::denied)
+                return inspection_.fail(done.error());
+            tell({"reach", store::Verdict::fail, done.error().text, remedy(done.error())});
+        }
+        if (request_.json) printed_ = print(cli::findings_json(findings_)) && printed_;
+        return printed_ ? cli::status_of(findings_) : cli::system_error;
+    }
+
+private:
+    void tell(const store::Finding& finding) {
+        findings_.push_back(finding);
+        if (request_.json) return;
+        if (request_.settings.quiet && finding.verdict == store::Verdict::ok) return;
+        printed_ = print(cli::finding_text(finding, columns())) && printed_;
+    }
+
+    [[nodiscard]] std::string remedy(const Error& error) const {
+        if (inspection_.misses_default(error)) return std::string(cli::ways_without_default);
+        if (error.fault == Fault::denied)
+            return "check the login, and the certificates if it has any";
+        const auto place = request_.places.find("store");
+        return fmt::format("check that it runs, and the URL of {}",
+                           place == request_.places.end() ? "--store" : place->second);
+    }
+
+    const cli::DoctorRequest& request_;
+    Inspection& inspection_;
+    std::vector<store::Finding> findings_;
+    bool printed_ = true;
+};
+
 }  // namespace
 
 Result<store::Access> access_by(const cli::Settings& settings) {
@@ -252,4 +325,12 @@ int break_lease(const cli::BreakRequest& request, const run::OriginalSignals& or
     const auto observer = inspection.observer();
     if (!observer) return inspection.fail(observer.error());
     return Break{request, inspection, **observer}();
+}
+
+int examine_store(const cli::DoctorRequest& request, const run::OriginalSignals& original) {
+    Inspection inspection{request.settings, request.places, original};
+    if (request.acl) return show_needed_rights(request, inspection);
+    const auto examiner = inspection.examiner();
+    if (!examiner) return inspection.fail(examiner.error());
+    return Examination{request, inspection}(**examiner);
 }

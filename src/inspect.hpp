@@ -9,7 +9,7 @@
 #include "run/signals.hpp"
 #include "store/store.hpp"
 
-// `status` and `break`: from the parsed request to the exit status.
+// `status`, `break` and `doctor`: from the parsed request to the exit status.
 
 /// How the settings say to reach the store; reads the password file.
 [[nodiscard]] guard::Result<store::Access> access_by(const cli::Settings& settings);
@@ -22,3 +22,5 @@
                               const run::OriginalSignals& original);
 [[nodiscard]] int break_lease(const cli::BreakRequest& request,
                               const run::OriginalSignals& original);
+[[nodiscard]] int examine_store(const cli::DoctorRequest& request,
+                                const run::OriginalSignals& original);

@@ -303,6 +303,8 @@ int main(int argc, char** argv) {
         return show_status(*request, original);
     if (const auto* request = std::get_if<cli::BreakRequest>(&*parsed))
         return break_lease(*request, original);
+    if (const auto* request = std::get_if<cli::DoctorRequest>(&*parsed))
+        return examine_store(*request, original);
     Run run{std::get<cli::Invocation>(*parsed), original};
     // Not by exit(3): taking everything apart first would only cost time.
     _exit(run());

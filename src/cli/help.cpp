@@ -11,7 +11,7 @@ constexpr std::string_view head = R"(sandbox-lock runs a command while it holds 
 
 Usage: sandbox-lock [OPTION]... KEY [--] COMMAND [ARG]...
        sandbox-lock [OPTION]... KEY -c STRING
-       sandbox-lock status|break --help
+       sandbox-lock status|break|doctor --help
 KEY: session:VALUE, user:VALUE, agent:VALUE, global:VALUE or global
 
 )";
@@ -73,6 +73,20 @@ Shows the holder and asks. The slot stays closed until the lease would have ende
       --token T   do not ask, if T is the holder's token or its id: see status --json
       --force     free the slot at once: until the holder notices, two may overlap
   and the options for the store, see sandbox-lock --help
+)";
+}
+
+std::string_view doctor_help() noexcept {
+    return R"(Checks whether the store is fit for locks, and says what to do where it is not.
+
+Usage: sandbox-lock doctor [OPTION]... [--acl] [--json]
+One line a check: OK, WARN or FAIL. Tries the lock on a slot of its own.
+
+      --acl       print which rights a user of a Redis server needs; connects nowhere
+      --json      for programs, see sandbox-lock(1)
+  -q, --quiet     only what is not OK
+  and the options of a run, see sandbox-lock --help
+Exit status: 0 all is OK, 1 there is a WARN, 2 there is a FAIL.
 )";
 }
 

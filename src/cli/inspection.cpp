@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/arguments.hpp"
@@ -20,19 +23,22 @@ using guard::Fault;
 using guard::Result;
 
 constexpr std::array groups{Group::store, Group::output};
+/// The doctor looks at what a run would do, and so takes what a run takes.
+constexpr std::array groups_of_doctor{Group::entering, Group::lease, Group::store, Group::output};
 
-/// What both commands have in common.
+/// What the commands have in common.
 struct Line {
     CLI::App app;
     SettingOptions settings;
     std::vector<std::string> operands;
     bool help = false;
 
-    Line(const char* name, Words words) : app("", name), settings(app, words, groups) {
+    Line(const char* name, Words words, std::span<const Group> its_groups = groups)
+        : app("", name), settings(app, words, its_groups) {
         app.set_help_flag();
         app.add_flag("-h,--help", help);
-        app.add_option("KEY", operands);
     }
+    void take_keys() { app.add_option("KEY", operands); }
 
     /// Nothing where it is understood; `argv` starts with the command's own name.
     std::optional<Error> read(int argc, char** argv) {
@@ -60,6 +66,7 @@ Result<std::vector<guard::IsolationKey>> keys_in(const std::vector<std::string>&
 
 Result<Parsed> parse_status(int argc, char** argv) {
     Line line("status", {argv, static_cast<std::size_t>(argc)});
+    line.take_keys();
     StatusRequest request;
     line.app.add_flag("--json", request.json);
     line.app.add_flag("--watch", request.watch);
@@ -80,6 +87,7 @@ Result<Parsed> parse_status(int argc, char** argv) {
 
 Result<Parsed> parse_break(int argc, char** argv) {
     Line line("break", {argv, static_cast<std::size_t>(argc)});
+    line.take_keys();
     std::string token;
     bool force = false;
     line.app.add_option("--token", token);
@@ -95,13 +103,34 @@ Result<Parsed> parse_break(int argc, char** argv) {
                                std::move(keys->front()), std::move(token), force}};
 }
 
+Result<Parsed> parse_doctor(int argc, char** argv) {
+    Line line("doctor", {argv, static_cast<std::size_t>(argc)}, groups_of_doctor);
+    DoctorRequest request;
+    line.app.add_flag("--acl", request.acl);
+    line.app.add_flag("--json", request.json);
+    if (const auto error = line.read(argc, argv)) return *error;
+    if (line.help) return Parsed{Answer{std::string(doctor_help())}};
+    if (request.acl && request.json)
+        return Error{Fault::usage, "doctor: --acl prints a command, which has no form in JSON"};
+    auto gathered = gather(line.settings.given(), line.settings.config());
+    if (!gathered) return gathered.error();
+    request.settings = std::move(gathered->settings);
+    request.places = std::move(gathered->places);
+    return Parsed{std::move(request)};
+}
+
+using Parser = Result<Parsed> (*)(int, char**);
+constexpr std::array<std::pair<std::string_view, Parser>, 3> commands{
+    {{"status", parse_status}, {"break", parse_break}, {"doctor", parse_doctor}}};
+
 }  // namespace
 
 std::optional<Result<Parsed>> parse_inspection(int argc, char** argv) {
     const std::string_view name = argc > 1 ? argv[1] : "";
-    if (name != "status" && name != "break") return std::nullopt;
-    auto parsed =
-        name == "status" ? parse_status(argc - 1, argv + 1) : parse_break(argc - 1, argv + 1);
+    const auto command =
+        std::ranges::find(commands, name, &std::pair<std::string_view, Parser>::first);
+    if (command == commands.end()) return std::nullopt;
+    auto parsed = command->second(argc - 1, argv + 1);
     wipe_passwords(argv, argc);
     return parsed;
 }

@@ -45,7 +45,15 @@ struct BreakRequest {
     bool force = false;
 };
 
-using Parsed = std::variant<Invocation, Answer, StatusRequest, BreakRequest>;
+/// `sandbox-lock doctor`: find out whether the store is fit.
+struct DoctorRequest {
+    Settings settings;
+    std::map<std::string_view, std::string> places;
+    bool acl = false;  ///< only print which rights are needed
+    bool json = false;
+};
+
+using Parsed = std::variant<Invocation, Answer, StatusRequest, BreakRequest, DoctorRequest>;
 
 /// Reads the command line, then the environment, then the configuration files: the first that has a
 /// setting counts. A password in a URL on the command line is overwritten there, so that ps(1)

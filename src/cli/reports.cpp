@@ -119,10 +119,7 @@ Report over_before_start() {
 }
 
 guard::Error no_default_store(const guard::Error& error) {
-    return {error.fault,
-            error.text +
-                ": name another Redis by --store or SANDBOX_LOCK_STORE, or use --store file: for "
-                "locks on this machine alone"};
+    return {error.fault, fmt::format("{}: {}", error.text, ways_without_default)};
 }
 
 guard::Error slot_taken(const std::string& holder, Duration waited) {

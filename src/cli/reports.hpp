@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "guard/lease.hpp"
 #include "guard/report.hpp"
@@ -28,6 +29,11 @@ namespace cli {
 [[nodiscard]] guard::Report cannot_run(const std::string& command, int error);
 [[nodiscard]] guard::Report cannot_start(const std::string& why);
 [[nodiscard]] guard::Report over_before_start();
+
+/// What to do about a default store that is not there.
+inline constexpr std::string_view ways_without_default =
+    "name another Redis by --store or SANDBOX_LOCK_STORE, or use --store file: for locks on this "
+    "machine alone";
 
 /// The error for a default store that is not there: names the ways out.
 [[nodiscard]] guard::Error no_default_store(const guard::Error& error);

@@ -31,8 +31,9 @@ constexpr std::array of_networks{
     Kind{0x0bd00bd0, "lustre"},
 };
 
-/// The type's name by the mount that the descriptor is on: proc(5), /proc/PID/mountinfo.
-std::string type_of(int fd) {
+}  // namespace
+
+std::string file_system_type(int fd) {
     struct stat status {};
     fstat(fd, &status);
     const std::string device =
@@ -49,8 +50,6 @@ std::string type_of(int fd) {
     }
     return "unknown";
 }
-
-}  // namespace
 
 std::string_view network_file_system(unsigned long magic) noexcept {
     const auto found = std::ranges::find(of_networks, magic, &Kind::magic);
@@ -72,7 +71,7 @@ Result<Done> check_file_system(int fd, const std::string& path) {
 
 Error flock_failed(int fd, const std::string& path, int number) {
     return {Fault::unreachable, "flock(2) fails in lock directory '" + path +
-                                    "', on a file system of type " + type_of(fd) + ": " +
+                                    "', on a file system of type " + file_system_type(fd) + ": " +
                                     std::strerror(number) + ": use another directory"};
 }
 

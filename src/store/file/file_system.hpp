@@ -15,6 +15,9 @@ namespace store::file {
 /// `path` is for the message.
 [[nodiscard]] guard::Result<guard::Done> check_file_system(int fd, const std::string& path);
 
+/// The type's name by the mount that the descriptor is on: proc(5), /proc/PID/mountinfo.
+[[nodiscard]] std::string file_system_type(int fd);
+
 /// The error for a flock(2) that failed with `number`: names the directory and the type of its file
 /// system.
 [[nodiscard]] guard::Error flock_failed(int fd, const std::string& path, int number);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
@@ -168,15 +169,20 @@ std::vector<std::string> hosts_of(X509* certificate) {
     return hosts;
 }
 
-std::string wrong_name(X509* certificate, const std::string& name) {
+std::string host_list(X509* certificate) {
     std::string hosts;
     for (const auto& host : hosts_of(certificate)) hosts += (hosts.empty() ? "" : ", ") + host;
+    return shortened(std::move(hosts));
+}
+
+std::string wrong_name(X509* certificate, const std::string& name) {
+    const auto hosts = host_list(certificate);
     if (hosts.empty())
         return "the server's certificate names no host: it needs one that names '" + name + "'";
     return fmt::format(
         "the server's certificate is not for '{}' but for {}: use such a name in the URL or with "
         "--tls-server-name",
-        name, shortened(std::move(hosts)));
+        name, hosts);
 }
 
 /// `certificate`, the server's or one of its chain, as the subject of a sentence.
@@ -203,6 +209,14 @@ Result<Done> load_files(SSL_CTX& context, const TlsAccess& access) {
     ERR_clear_error();
     if (auto loaded = load_authorities(context, access.cacert); !loaded) return loaded;
     return load_identity(context, access);
+}
+
+CertificateFacts facts_of(X509& certificate) {
+    const ASN1_TIME* end = X509_get0_notAfter(&certificate);
+    int days = 0;
+    int seconds = 0;
+    ASN1_TIME_diff(&days, &seconds, nullptr, end);
+    return {host_list(&certificate), date_of(end), seconds < 0 ? days - 1 : days};
 }
 
 bool is_address(const std::string& name) noexcept {

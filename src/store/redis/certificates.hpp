@@ -1,6 +1,6 @@
 #pragma once
 
-#include <openssl/ssl.h>
+#include <openssl/types.h>
 
 #include <string>
 
@@ -12,6 +12,14 @@ namespace store::redis {
 /// Reads the files of `access` into `context`. An error names the option and says what to do; it is
 /// one of the configuration.
 [[nodiscard]] guard::Result<guard::Done> load_files(SSL_CTX& context, const TlsAccess& access);
+
+/// What a certificate says of itself.
+struct CertificateFacts {
+    std::string hosts;    ///< whom it names, with commas between; empty: nobody
+    std::string expires;  ///< the day
+    int days_left;        ///< below 0 where it has expired
+};
+[[nodiscard]] CertificateFacts facts_of(X509& certificate);
 
 /// Whether `name` is a numeric IP address, which a certificate names in a way of its own.
 [[nodiscard]] bool is_address(const std::string& name) noexcept;

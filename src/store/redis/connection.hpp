@@ -12,6 +12,7 @@
 #include "guard/result.hpp"
 #include "store/redis/endpoint.hpp"
 #include "store/redis/replies.hpp"
+#include "store/redis/tls.hpp"
 
 namespace store::redis {
 
@@ -52,6 +53,9 @@ public:
     /// Takes apart what has been received already: of what came together with the last reply,
     /// poll(2) knows nothing any more. False where it makes no sense.
     [[nodiscard]] bool sort_received() noexcept;
+
+    /// Nothing where it is a plain one.
+    [[nodiscard]] std::optional<TlsFacts> tls() const { return tls_facts(*context_); }
 
     /// For poll(2): readable while idle means that the server closed, or late replies.
     [[nodiscard]] int fd() const noexcept { return context_->fd; }

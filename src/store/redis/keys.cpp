@@ -27,4 +27,19 @@ CompanionKeys::CompanionKeys(const std::string& key) {
     mixed = stem + ":mixed";
 }
 
+std::vector<std::string_view> CompanionKeys::with(std::string_view key, std::size_t count) const {
+    std::vector<std::string_view> keys{key, fence, queue, presence, mixed};
+    keys.resize(count);
+    return keys;
+}
+
+std::string literal_pattern(std::string_view text) {
+    std::string pattern;
+    for (const char c : text) {
+        if (std::string_view("*?[]^-\\").find(c) != std::string_view::npos) pattern += '\\';
+        pattern += c;
+    }
+    return pattern;
+}
+
 }  // namespace store::redis

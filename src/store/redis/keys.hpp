@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace store::redis {
 
@@ -9,10 +11,17 @@ namespace store::redis {
 struct CompanionKeys {
     explicit CompanionKeys(const std::string& key);
 
+    /// The first `count` keys of `key`'s slot as scripts take them: its own, then the companions.
+    [[nodiscard]] std::vector<std::string_view> with(std::string_view key,
+                                                     std::size_t count) const;
+
     std::string fence;     ///< the counter of entries
     std::string queue;     ///< the waiters by arrival
     std::string presence;  ///< until when each waiter counts as present
     std::string mixed;     ///< that clients take part which do not know the queue
 };
+
+/// `text` as a pattern that stands for itself: KEYS, "Supported glob-style patterns".
+[[nodiscard]] std::string literal_pattern(std::string_view text);
 
 }  // namespace store::redis

@@ -26,16 +26,6 @@ using guard::Result;
 /// For a holder that has no end, in ms.
 constexpr std::string_view ttl_of_endless = "60000";
 
-/// A prefix as a pattern that stands for itself: KEYS, "Supported glob-style patterns".
-std::string pattern_of(const std::string& prefix) {
-    std::string pattern;
-    for (const char c : prefix) {
-        if (std::string_view("*?[]^-\\").find(c) != std::string_view::npos) pattern += '\\';
-        pattern += c;
-    }
-    return pattern + '*';
-}
-
 class RedisObserver final : public Observer {
 public:
     RedisObserver(std::unique_ptr<Route> route, const Access& access)
@@ -82,8 +72,7 @@ Result<Reply> RedisObserver::evaluate(Session& session, const Script& script,
                                       std::initializer_list<std::string_view> arguments,
                                       Poller& poller) {
     const CompanionKeys companions(key);
-    const std::array<std::string_view, 4> keys{key, companions.fence, companions.queue,
-                                               companions.presence};
+    const auto keys = companions.with(key, 4);
     return connected(session, poller, [&](Deadline until) {
         auto reply = session.evaluate(script, keys, arguments, until, poller);
         if (!reply || !is_error(**reply, "TRYAGAIN") || !session.connected()) return reply;
@@ -94,7 +83,7 @@ Result<Reply> RedisObserver::evaluate(Session& session, const Script& script,
 /// By SCAN, which does not stop the server as KEYS would, and may name a key more than once.
 Result<std::set<std::string>> RedisObserver::keys_with(const std::string& prefix, Session& session,
                                                        Poller& poller) {
-    const auto pattern = pattern_of(prefix);
+    const auto pattern = literal_pattern(prefix) + "*";
     std::set<std::string> keys;
     std::string cursor = "0";
     do {

@@ -282,9 +282,7 @@ Duration RedisStore::deference() {
 Result<Reply> RedisStore::evaluate(const Script& script, std::size_t key_count,
                                    std::initializer_list<std::string_view> words, Deadline until,
                                    Poller& poller) {
-    std::vector<std::string_view> keys{claim_.key, keys_.fence, keys_.queue, keys_.presence,
-                                       keys_.mixed};
-    keys.resize(key_count);
+    auto keys = keys_.with(claim_.key, key_count);
     is_alone_ = false;
     auto reply = session_.evaluate(script, keys, words, until, poller);
     if (!reply || !is_error(**reply, "TRYAGAIN")) {

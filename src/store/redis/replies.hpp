@@ -22,7 +22,7 @@ using Reply = std::unique_ptr<redisReply, FreeReply>;
 [[nodiscard]] std::string_view text_at(const redisReply& reply, std::size_t index) noexcept;
 
 /// Whether it is an error reply that begins with `start`.
-[[nodiscard]] bool is_error(const redisReply& reply, std::string_view start) noexcept;
+[[nodiscard]] bool is_error(const redisReply& reply, std::string_view start = {}) noexcept;
 
 /// Element `index` of an array or push; null where there is none.
 [[nodiscard]] const redisReply* element_at(const redisReply& reply, std::size_t index) noexcept;

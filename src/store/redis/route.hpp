@@ -45,6 +45,8 @@ public:
     /// For how long yet the server that `open` led to is one that has taken over just now, so that
     /// those who held leases at its predecessor come first.
     [[nodiscard]] virtual guard::Duration fresh_for() const noexcept = 0;
+    /// The server that `open` led to the last time; before that, where it will look first.
+    [[nodiscard]] virtual const Endpoint& server() const noexcept = 0;
     /// The servers that have keys, one by one: all masters of a cluster, so far as is known.
     [[nodiscard]] virtual std::vector<Endpoint> masters() const = 0;
 

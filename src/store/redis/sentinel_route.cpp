@@ -55,6 +55,7 @@ public:
     Result<Done> explore(Connection&, Deadline, Poller&) override { return Done{}; }
     bool fails_over() const noexcept override { return true; }
     guard::Duration fresh_for() const noexcept override { return fresh_for_; }
+    const Endpoint& server() const noexcept override { return address_.server; }
     std::vector<Endpoint> masters() const override { return {address_.server}; }
     std::string text() const override { return text_; }
 

@@ -28,6 +28,7 @@ public:
     Result<Done> explore(Connection& connection, Deadline until, Poller& poller) override;
     bool fails_over() const noexcept override { return is_cluster_; }
     guard::Duration fresh_for() const noexcept override { return guard::Duration::zero(); }
+    const Endpoint& server() const noexcept override { return current_; }
     std::vector<Endpoint> masters() const override;
     std::string text() const override { return seed_.text(); }
 

@@ -65,6 +65,11 @@ public:
         return connection_ ? connection_->next_push() : nullptr;
     }
 
+    /// Nothing where the connection is a plain one, or there is none.
+    [[nodiscard]] std::optional<TlsFacts> tls() const {
+        return connection_ ? connection_->tls() : std::nullopt;
+    }
+
     void drop() noexcept { connection_.reset(); }
 
     /// How many connections there have been: another one may lead to another server.

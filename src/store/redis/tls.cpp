@@ -356,6 +356,14 @@ Result<Done> add_tls(Endpoint& endpoint, const Url& url, const TlsAccess& access
     return Done{};
 }
 
+std::optional<TlsFacts> tls_facts(const redisContext& context) {
+    if (context.funcs != &functions) return std::nullopt;
+    const SSL* ssl = static_cast<const Link*>(context.privctx)->ssl.get();
+    X509* certificate = SSL_get0_peer_certificate(ssl);
+    if (certificate == nullptr) return std::nullopt;
+    return TlsFacts{SSL_get_version(ssl), facts_of(*certificate)};
+}
+
 std::optional<Error> tls_fault(const redisContext& context) {
     if (context.funcs != &functions) return std::nullopt;
     return static_cast<const Link*>(context.privctx)->fault;

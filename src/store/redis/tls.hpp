@@ -9,6 +9,7 @@
 #include "guard/poller.hpp"
 #include "guard/report.hpp"
 #include "guard/result.hpp"
+#include "store/redis/certificates.hpp"
 #include "store/redis/endpoint.hpp"
 #include "store/store.hpp"
 
@@ -57,6 +58,14 @@ private:
 [[nodiscard]] guard::Result<guard::Done> add_tls(Endpoint& endpoint, const Url& url,
                                                  const TlsAccess& access,
                                                  const guard::Reporter& reporter);
+
+/// What a TLS connection is like.
+struct TlsFacts {
+    std::string version;  ///< such as `TLSv1.3`
+    CertificateFacts certificate;
+};
+/// Nothing where `context` is a plain one.
+[[nodiscard]] std::optional<TlsFacts> tls_facts(const redisContext& context);
 
 /// Why reading or writing through TLS failed; nothing where `context` is a plain one or has not
 /// failed.

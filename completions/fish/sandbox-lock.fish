@@ -5,15 +5,16 @@
 function __sandbox_lock_place
     set -l words (commandline -opc)
     set -e words[1]
-    if contains -- "$words[1]" status break
+    if contains -- "$words[1]" status break doctor
         string match -q -- '-*' (commandline -ct); and echo inspection-option; and return
         switch $words[-1]
             case --store --key-prefix --password-file --tls-cacert --cacert --tls-cert --cert \
                 --tls-key --key --tls-server-name --connect-timeout --response-timeout \
-                --sentinel-user --sentinel-password-file --log-format --config --token
+                --sentinel-user --sentinel-password-file --log-format --config --token \
+                --lease-ttl --kill-after --retry-interval
                 echo inspection-value
             case '*'
-                echo key
+                test "$words[1]" != doctor; and echo key
         end
         return
     end
@@ -78,18 +79,24 @@ function __sandbox_lock_complete_command
     __fish_complete_subcommand --commandline $place[2..] (commandline -ct)
 end
 
-# Whether the line is one of status or break (as named), at an option or its value.
+# Whether the line is one of status, break or doctor (as named), at an option or its value.
 function __sandbox_lock_inspects
     set -l words (commandline -opc)
     contains -- "$words[2]" $argv; and __sandbox_lock_is_at inspection-option inspection-value
 end
 
 complete -c sandbox-lock -f
-complete -c sandbox-lock -n 'test (count (commandline -opc)) = 1' -x -a 'status\t"who holds which slot" break\t"take a slot away from its holder"'
+complete -c sandbox-lock -n 'test (count (commandline -opc)) = 1' -x -a 'status\t"who holds which slot" break\t"take a slot away from its holder" doctor\t"is the store fit for locks"'
 complete -c sandbox-lock -n '__sandbox_lock_inspects status' -l json -d 'For programs'
 complete -c sandbox-lock -n '__sandbox_lock_inspects status' -l watch -d 'Show it anew every second'
 complete -c sandbox-lock -n '__sandbox_lock_inspects break' -l token -x -d "The holder's token or its id"
 complete -c sandbox-lock -n '__sandbox_lock_inspects break' -l force -d 'Free the slot at once'
+complete -c sandbox-lock -n '__sandbox_lock_inspects doctor' -l acl -d 'Print which rights are needed'
+complete -c sandbox-lock -n '__sandbox_lock_inspects doctor' -l json -d 'For programs'
+complete -c sandbox-lock -n '__sandbox_lock_inspects doctor' -l lease-ttl -x -d "The lease's length"
+complete -c sandbox-lock -n '__sandbox_lock_inspects doctor' -l no-renew -d 'One lease, never renewed'
+complete -c sandbox-lock -n '__sandbox_lock_inspects doctor' -l kill-after -x -d 'From TERM to KILL when ending the command'
+complete -c sandbox-lock -n '__sandbox_lock_inspects doctor' -l retry-interval -x -d 'Time between two tries'
 complete -c sandbox-lock -n '__sandbox_lock_is_at command' -x -a '(__fish_complete_command)'
 complete -c sandbox-lock -n '__sandbox_lock_is_at in-command' -x -a '(__sandbox_lock_complete_command)'
 complete -c sandbox-lock -n '__sandbox_lock_is_at key' -x -a 'session:\t"one session" user:\t"one user" agent:\t"one agent" global:\t"a slot of this name for all" global\t"the one slot for all"'

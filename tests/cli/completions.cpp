@@ -50,7 +50,11 @@ std::vector<std::string> long_options() {
     return options;
 }
 
-/// Those that status and break have in common.
+/// Those of doctor alone.
+const Offers doctor_options{"--acl",      "--json",       "--lease-ttl",
+                            "--no-renew", "--kill-after", "--retry-interval"};
+
+/// Those that status, break and doctor have in common.
 std::vector<std::string> inspection_options() {
     std::vector<std::string> options{"--config", "--help"};
     for (const auto& setting : cli::all_settings())
@@ -179,7 +183,7 @@ TEST_CASE("bash offers scopes for KEY, with no blank after the colon") {
     if (!has_bash()) return;
     const Offers scopes{"compopt: -o nospace", "session:", "user:", "agent:", "global:", "global"};
     auto first = scopes;
-    first.insert({"status", "break"});
+    first.insert({"status", "break", "doctor"});
     CHECK(bash_offers("sandbox-lock ") == first);
     CHECK(bash_offers("sandbox-lock status agent:x ") == scopes);
     CHECK(bash_offers("sandbox-lock status --j") == Offers{"--json"});
@@ -189,6 +193,12 @@ TEST_CASE("bash offers scopes for KEY, with no blank after the colon") {
         CHECK(inspecting.contains(option));
     }
     CHECK(bash_offers("sandbox-lock break --f") == Offers{"--force"});
+    auto examining = doctor_options;
+    for (const auto& option : inspecting)
+        if (option != "--token" && option != "--force") examining.insert(option);
+    CHECK(bash_offers("sandbox-lock doctor --") == examining);
+    CHECK(bash_offers("sandbox-lock doctor ") == Offers{""});
+    CHECK(bash_offers("sandbox-lock doctor --no-renew --store ").contains("file:"));
     CHECK(bash_offers("sandbox-lock break --store ").contains("file:"));
     CHECK(bash_offers("sandbox-lock -n -w 5 --label=a:b ") == scopes);
     CHECK(bash_offers("sandbox-lock ag") == Offers{"compopt: -o nospace", "agent:"});
@@ -244,7 +254,7 @@ TEST_CASE("fish offers scopes for KEY and the values of options") {
     if (!has("fish")) return;
     const Offers scopes{"session:", "user:", "agent:", "global:", "global"};
     auto first = scopes;
-    first.insert({"status", "break"});
+    first.insert({"status", "break", "doctor"});
     CHECK(fish_offers("sandbox-lock ") == first);
     CHECK(fish_offers("sandbox-lock status ") == scopes);
     CHECK(fish_offers("sandbox-lock status --j") == Offers{"--json"});
@@ -254,6 +264,12 @@ TEST_CASE("fish offers scopes for KEY and the values of options") {
         CHECK(inspecting.contains(option));
     }
     CHECK(fish_offers("sandbox-lock break --f") == Offers{"--force"});
+    auto examining = doctor_options;
+    for (const auto& option : inspecting)
+        if (option != "--token" && option != "--force") examining.insert(option);
+    CHECK(fish_offers("sandbox-lock doctor --") == examining);
+    CHECK(fish_offers("sandbox-lock doctor ").empty());
+    CHECK(fish_offers("sandbox-lock doctor --store ").contains("file:"));
     CHECK(fish_offers("sandbox-lock break --store ") == urls);
     CHECK(fish_offers("sandbox-lock -nw 5 --label a ") == scopes);
     CHECK(fish_offers("sandbox-lock --on-lost ") == Offers{"term", "warn"});
@@ -301,6 +317,12 @@ TEST_CASE("zsh offers scopes for KEY") {
     for (const auto& option : inspection_options()) {
         CAPTURE(option);
         CHECK(with_options.shows(option + " "));
+    }
+    Zsh examining;
+    examining.type("sandbox-lock doctor --\t");
+    for (const auto& option : doctor_options) {
+        CAPTURE(option);
+        CHECK(examining.shows(option + " "));
     }
     Zsh breaking;
     breaking.type("sandbox-lock break ag\t");

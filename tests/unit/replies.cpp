@@ -32,6 +32,15 @@ TEST_CASE("error replies are told apart and named in plain words") {
         CHECK(plain_words(reply).text.find(reply) != std::string::npos);
         CHECK(plain_words(reply).text.size() > std::string(reply).size() + 10);
     }
+    // Of scripts: before Redis 7, and since.
+    const auto old = plain_words(
+        "ERR Error running script (call to f_0a): @user_script:7: NOPERM no right to 'zadd'");
+    CHECK(old.fault == Fault::denied);
+    CHECK(old.text.find("('NOPERM no right to 'zadd'')") != std::string::npos);
+    CHECK(plain_words("OOM no memory script: 0a, on @user_script:7.")
+              .text.find("('OOM no memory')") != std::string::npos);
+    CHECK(
+        passes_by_itself("ERR Error running script (call to f_0a): @user_script:7: NOREPLICAS x"));
     CHECK(passes_by_itself("LOADING x"));
     CHECK(passes_by_itself("BUSY x"));
     CHECK(passes_by_itself("ERR Error running script (call to f_0): @user_script:3: "

@@ -225,7 +225,7 @@ int show_needed_rights(const cli::DoctorRequest& request, Inspection& inspection
     const auto access = access_by(request.settings);
     if (!access) return inspection.fail(access.error());
     const auto rights = store::needed_rights(*access, request.settings.key_prefix);
-    if (!rights) return inspection.fail(rights.error());
+    if (!rights) return inspection.fail(named_by_place(rights.error(), request.places));
     return print(*rights) ? EXIT_SUCCESS : cli::system_error;
 }
 

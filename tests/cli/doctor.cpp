@@ -134,7 +134,7 @@ TEST_CASE("doctor: what a server may lose") {
 
 TEST_CASE("doctor: a replica is no place for locks, and its primary may lose some") {
     RedisServer primary;
-    RedisServer replica({"--replicaof", "127.0.0.1 " + primary.port()});
+    RedisServer replica({"--replicaof", "127.0.0.1", primary.port()});
     REQUIRE(eventually([&] {
         return replica.command({"INFO", "replication"})->find("master_link_status:up") !=
                std::string::npos;
@@ -182,6 +182,14 @@ TEST_CASE("doctor: logins") {
     CHECK(diagnosis.text("reach").find("refused the user name or password") != std::string::npos);
     CHECK(diagnosis.out.find("wrong") == std::string::npos);
     redis.command({"ACL", "DELUSER", "strict"});
+
+    RedisServer closed({"--requirepass", "secret"});
+    diagnosis = diagnose(closed.url());
+    CHECK(diagnosis.status == 2);
+    CHECK(diagnosis.text("reach").find("wants a login") != std::string::npos);
+    diagnosis = diagnose("redis://:secret@127.0.0.1:" + closed.port());
+    CHECK(diagnosis.result("release") == "OK");
+    CHECK(diagnosis.out.find("secret") == std::string::npos);
 }
 
 TEST_CASE("doctor: keys under another prefix alone") {

@@ -139,8 +139,8 @@ Result<std::unique_ptr<Examiner>> examine(const Url& url, const Access& access) 
 
 Result<std::string> needed_rights(const Url&, const Access&, const std::string&) {
     return Error{Fault::usage,
-                 "doctor --acl: a file: store has no users of its own, but the rights of its "
-                 "directory: see sandbox-lock doctor"};
+                 "a file: store has no users of its own; for who may use its directory see "
+                 "sandbox-lock doctor"};
 }
 
 }  // namespace store::file

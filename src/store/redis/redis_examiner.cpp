@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -37,6 +38,18 @@ constexpr std::array<std::string_view, 2> agentscope_prefixes{"agentscope:sandbo
                                                               "agentscope:guard:"};
 constexpr std::string_view give_rights =
     "give the user the rights that sandbox-lock doctor --acl prints";
+
+long long number_in(std::string_view digits) noexcept {
+    long long number = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);  // else it stays 0
+    return number;
+}
+
+/// The answer to TIME: seconds and microseconds.
+Duration time_in(const redisReply& reply) noexcept {
+    return std::chrono::seconds{number_in(text_at(reply, 0))} +
+           std::chrono::microseconds{number_in(text_at(reply, 1))};
+}
 
 class RedisExaminer final : public Examiner {
 public:
@@ -165,9 +178,7 @@ Result<Done> RedisExaminer::reach() {
             return session_.named(plain_words(text));
         const Duration took = BootClock::now() - sent;
         if (!is_error(**reply) && (spans.empty() || took < *std::ranges::min_element(spans)))
-            ahead = std::chrono::seconds{std::stoll(std::string(text_at(**reply, 0)))} +
-                    std::chrono::microseconds{std::stoll(std::string(text_at(**reply, 1)))} -
-                    clock - took / 2;
+            ahead = time_in(**reply) - clock - took / 2;
         spans.push_back(took);
     }
     std::ranges::sort(spans);
@@ -194,8 +205,12 @@ Result<Done> RedisExaminer::facts() {
         if (!setting) return setting.error();
         if (!is_error(**setting)) *value = field(**setting, name);
     }
-    const Hello said{std::string(field(**hello, "server")), std::string(field(**hello, "version")),
-                     std::string(field(**hello, "mode")), std::string(field(**hello, "role"))};
+    const auto said_in = [&](std::string_view name, const std::string& name_in_info) {
+        std::string value{field(**hello, name)};
+        return value.empty() ? info_.text(name_in_info) : value;
+    };
+    const Hello said{said_in("server", "server_name"), said_in("version", "redis_version"),
+                     said_in("mode", "redis_mode"), said_in("role", "role")};
     (*tell_)(find_server(said, info_));
     (*tell_)(find_role(said, info_));
     if (info_.empty())
@@ -281,7 +296,7 @@ Result<Done> RedisExaminer::renew() {
     const auto reply =
         evaluate(renew_script, 1, {trial_->token(), std::to_string(ms), "0"});
     if (!reply) return reply.error();
-    if (is_error(**reply)) return failed("renew", plain_words(text_of(**reply)));
+    if (is_error(**reply)) return failed("renew", session_.named(plain_words(text_of(**reply))));
     if (text_of(**reply) != "renewed")
         return failed("renew", {Fault::unreachable, "the lease was lost within moments"});
     ok("renew", "the lease is extended");
@@ -292,7 +307,10 @@ Result<Done> RedisExaminer::status() {
     if (!slot_is_ours_) return Done{};
     const auto reply = evaluate(status_script, 4, {});
     if (!reply) return reply.error();
-    if (is_error(**reply)) return failed("status", plain_words(text_of(**reply)));
+    if (is_error(**reply)) return failed("status", session_.named(plain_words(text_of(**reply))));
+    if (text_at(**reply, 0) != trial_->token())
+        return failed("status",
+                      {Fault::unreachable, "another holder is shown than the one there is"});
     ok("status", "shows who holds the slot");
     return Done{};
 }
@@ -313,7 +331,6 @@ Result<Done> RedisExaminer::queue() {
         ok("queue", fmt::format("who waits is in {} after the release", span_text(took)));
     }
     const auto left = trial_->leave(soon(), *poller_);
-    tidy(soon(), *poller_);
     if (entered && !released) return failed("release", released.error());
     if (!left) return failed("release", left.error());
     ok("release", "the slot is free again");

@@ -31,7 +31,7 @@ Finding fail(std::string_view check, std::string text, std::string remedy) {
 bool is_local(const Endpoint& endpoint) {
     const auto& host = endpoint.host;
     return !endpoint.unix_path.empty() || host == "localhost" || host == "::1" ||
-           host.starts_with("127.");
+           (is_address(host) && host.starts_with("127."));
 }
 
 int major_of(const std::string& version) noexcept {
@@ -42,7 +42,7 @@ int major_of(const std::string& version) noexcept {
 
 /// As people write it.
 std::string name_of(const std::string& server) {
-    return server == "redis" ? "Redis" : server == "valkey" ? "Valkey" : server;
+    return server.empty() || server == "redis" ? "Redis" : server == "valkey" ? "Valkey" : server;
 }
 
 std::string megabytes(long long bytes) {
@@ -95,7 +95,7 @@ Finding find_tls(const Endpoint& endpoint, const std::optional<TlsFacts>& facts,
 Finding find_server(const Hello& hello, const Info& info) {
     if (major_of(hello.version) < oldest_version)
         return fail("server",
-                    hello.version.empty() ? "it knows no HELLO, as before Redis 6"
+                    hello.version.empty() ? "it tells no version, as before Redis 6"
                                           : name_of(hello.server) + " " + hello.version,
                     "use Redis 6 or newer, or Valkey");
     auto text = fmt::format("{} {}, {}", name_of(hello.server), hello.version, hello.mode);

@@ -12,10 +12,10 @@ namespace store::redis {
 
 // What is to be said of a server, by what it has told: one function a check.
 
-/// What HELLO answers; any client may ask.
+/// What HELLO answers, which any client may ask; or INFO, where there is no HELLO.
 struct Hello {
-    std::string server;   ///< `redis` or `valkey`
-    std::string version;  ///< empty: it knows no HELLO, and so is older than Redis 6
+    std::string server;   ///< `redis` or `valkey`; may be empty
+    std::string version;  ///< empty: it tells none, and so is older than Redis 6
     std::string mode;     ///< `standalone`, `cluster` or `sentinel`
     std::string role;     ///< `master` or `replica`
 };

@@ -1,9 +1,11 @@
--- Ends the script with an error that says on every server which right is missing; only Valkey 8 names
--- it by itself. Before Redis 7 an error is a string, and those of redis.pcall say where they happened.
+-- Ends the script with an error that says on every server which right is missing; only Valkey 8
+-- names it by itself. Before Redis 7 an error is a string, and those of redis.pcall begin with the
+-- place where they happened.
 local function refuse(command, err, key)
+  local function says(words) return string.find(err, words, 1, true) end
   err = string.gsub(err, '^@user_script: %d+: %-?', '')
-  if string.find(err, 'executing the script', 1, true) or string.find(err, 'ACL failure', 1, true) then
-    if string.find(err, 'access', 1, true) then
+  if says('executing the script') or says('ACL failure') then
+    if says('access') then
       err = "NOPERM no right to the key '" .. key .. "'"
     else
       err = "NOPERM no right to the command '" .. string.lower(command) .. "'"

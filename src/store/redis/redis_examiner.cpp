@@ -117,8 +117,13 @@ Result<Done> RedisExaminer::examine(const Practice& practice, Poller& poller,
         &RedisExaminer::messages,     &RedisExaminer::tracking, &RedisExaminer::enter,
         &RedisExaminer::invalidation, &RedisExaminer::renew,    &RedisExaminer::status,
         &RedisExaminer::queue,        &RedisExaminer::settings, &RedisExaminer::keys};
-    for (const Step step : steps)
-        if (const auto done = (this->*step)(); !done) return done;
+    for (const Step step : steps) {
+        const auto done = (this->*step)();
+        if (done) continue;
+        // To tidy up, it connects anew.
+        if (done.error().fault != Fault::interrupted) session_.drop();
+        return done;
+    }
     return Done{};
 }
 

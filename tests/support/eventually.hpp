@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 namespace support {
@@ -19,6 +21,18 @@ bool eventually(Condition condition, std::chrono::steady_clock::duration limit =
         std::this_thread::sleep_for(2ms);
     }
     return true;
+}
+
+/// The same for what needs long, by questions that take some work; throws `what` if it does not
+/// come.
+template <class Condition>
+void require_soon(const std::string& what, Condition condition) {
+    const auto paced = [&] {
+        if (condition()) return true;
+        std::this_thread::sleep_for(20ms);
+        return false;
+    };
+    if (!eventually(paced, 3 * patience)) throw std::runtime_error(what);
 }
 
 /// Seconds since the object was made, for bounds with wide margins.

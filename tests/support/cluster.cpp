@@ -179,17 +179,17 @@ void Cluster::Move::begin() const {
     require_ok(from, {"CLUSTER", "SETSLOT", slot_, "MIGRATING", id_of(to)});
 }
 
+void Cluster::Move::move_key(const std::string& key) const {
+    std::vector<std::string> words{"MIGRATE", "127.0.0.1", cluster_.bus_port(to), key, "0", "5000"};
+    if (!cluster_.password_.empty()) words.insert(words.end(), {"AUTH", cluster_.password_});
+    const auto answer = from.command(words);
+    if (answer != "OK" && answer != "NOKEY")
+        throw std::runtime_error("cluster: MIGRATE " + key + ": " + answer.value_or("no answer"));
+}
+
 void Cluster::Move::move_keys() const {
     std::istringstream keys{from.command({"CLUSTER", "GETKEYSINSLOT", slot_, "1000"}).value_or("")};
-    for (std::string key; std::getline(keys, key);) {
-        std::vector<std::string> words{"MIGRATE", "127.0.0.1", cluster_.bus_port(to),
-                                       key,       "0",         "5000"};
-        if (!cluster_.password_.empty()) words.insert(words.end(), {"AUTH", cluster_.password_});
-        const auto answer = from.command(words);
-        if (answer != "OK" && answer != "NOKEY")
-            throw std::runtime_error("cluster: MIGRATE " + key + ": " +
-                                     answer.value_or("no answer"));
-    }
+    for (std::string key; std::getline(keys, key);) move_key(key);
 }
 
 void Cluster::Move::finish() const {

@@ -36,9 +36,11 @@ public:
     public:
         Move(Cluster& cluster, const std::string& key, RedisNode& to);
 
-        void begin() const;      ///< both nodes know of it: absent keys are asked for at the other
-        void move_keys() const;  ///< those that are there
-        void finish() const;     ///< moves what is left, and tells all masters whose the slot is
+        /// Both nodes know of it: what the one does not have is asked for at the other.
+        void begin() const;
+        void move_key(const std::string& key) const;  ///< if it is there
+        void move_keys() const;                       ///< all that are there
+        void finish() const;  ///< moves what is left, and tells all masters whose the slot is
 
         RedisNode& from;
         RedisNode& to;

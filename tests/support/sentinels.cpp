@@ -11,7 +11,7 @@ std::string sentinel_config(const std::string& port, const Sentinels::Passwords&
     const auto name = Sentinels::master_name();
     std::ostringstream text;
     text << "sentinel monitor " << name << " 127.0.0.1 " << port << " 2\n"
-         << "sentinel down-after-milliseconds " << name << " 500\n"
+         << "sentinel down-after-milliseconds " << name << " 1000\n"
          << "sentinel failover-timeout " << name << " 2000\n"
          << "sentinel parallel-syncs " << name << " 2\n";
     if (!passwords.servers.empty())
@@ -116,8 +116,8 @@ RedisNode* Sentinels::agreed() {
 }
 
 RedisNode& Sentinels::primary() {
-    auto* node = agreed();
-    if (node == nullptr) throw std::runtime_error("sentinels: there is no primary");
+    RedisNode* node = nullptr;
+    require_soon("sentinels: there is no primary", [&] { return (node = agreed()) != nullptr; });
     return *node;
 }
 
@@ -173,7 +173,6 @@ void Sentinels::heal() {
             node.start(), hasten(node);
     for (auto& node : servers_)
         if (node.stopped()) node.resume();
-    require_soon("sentinels: there is no primary", [&] { return agreed() != nullptr; });
     for (auto& node : servers_)
         if (!node.runs()) node.start({"--replicaof", "127.0.0.1", primary().port()});
     require_soon("sentinels: they do not become whole", [&] { return is_whole(); });

@@ -31,7 +31,7 @@ public:
     [[nodiscard]] static std::string master_name() { return "main"; }
 
     [[nodiscard]] RedisNode& sentinel(std::size_t number) { return sentinels_.at(number); }
-    /// Whom all sentinels name and who agrees; throws if there is none.
+    /// Whom all sentinels name and who agrees; waits for it.
     [[nodiscard]] RedisNode& primary();
     /// The other two.
     [[nodiscard]] std::vector<RedisNode*> replicas();

@@ -29,7 +29,7 @@ TEST_CASE("--if-down wait: until the store is there, the time is over, or a sign
     SUBCASE("the store comes") {
         auto run = slot.start({}, {"echo", "ran"});
         REQUIRE(eventually([&] { return says(run.err(), "trying again"); }));
-        CHECK_FALSE(eventually([&] { return run.ended(); }, 1s));
+        CHECK_FALSE(eventually([&] { return run.ended(); }, 500ms));
         redis.start();
         CHECK(run.wait() == 0);
         CHECK(run.out() == "ran\n");
@@ -62,7 +62,7 @@ TEST_CASE("--if-down run: the command runs without the lock, with a warning and 
     auto run = slot.start({}, {"sh", "-c", "echo \"ran ${SANDBOX_LOCK_TOKEN-unlocked}\"; exit 3"});
     CHECK(run.wait() == 3);
     CHECK(run.out() == "ran unlocked\n");
-    CHECK(says(run.err(), "without"));
+    CHECK(says(run.err(), "WITHOUT the lock"));
     auto signalled = slot.start({}, {"sh", "-c", "echo in; exec sleep 1000"});
     REQUIRE(eventually([&] { return signalled.out() == "in\n"; }));
     signalled.signal(SIGTERM);

@@ -57,7 +57,8 @@ TEST_CASE("--min-replicas: too few of them, and the entry is given back") {
     auto& sentinels = shared_sentinels();
     const auto& primary = sentinels.primary();
     const auto replicas = sentinels.replicas();
-    Slot slot("agent:unsafe", url_of(primary), {"--connect-timeout", "2s"});
+    Slot slot("agent:unsafe", url_of(primary),
+              {"--connect-timeout", "500ms", "--response-timeout", "200ms"});
     SUBCASE("there are not so many") {
         auto run = slot.start({"--min-replicas", "3"}, {"echo", "ran"});
         CHECK(run.wait() == 69);
@@ -79,7 +80,8 @@ TEST_CASE("--min-replicas: too few of them, and the entry is given back") {
         CHECK(run.out().empty());
     }
     SUBCASE("there are none at all") {
-        Slot lonely("agent:unsafe", shared_redis().url(), {"--connect-timeout", "1s"});
+        Slot lonely("agent:unsafe", shared_redis().url(),
+                    {"--connect-timeout", "500ms", "--response-timeout", "200ms"});
         auto run = lonely.start({"--min-replicas", "1"}, {"echo", "ran"});
         CHECK(run.wait() == 69);
         CHECK(says(run.err(), "0 of 1 replicas"));

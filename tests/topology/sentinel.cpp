@@ -86,7 +86,7 @@ TEST_CASE("a failover while one holds and others wait: all go on, in their order
     auto& primary = sentinels.primary();
     CHECK(eventually([&] { return slot.left_at(primary) > 9000; }));  // renewed there
     CHECK(eventually([&] { return slot.listening_at(primary) == 3; }));
-    sentinels.heal();
+    if (loss == Loss::stopped) sentinels.heal();  // what it was told to write it may do now
     CHECK(slot.runs() == "holder");
     slot.end("holder");
     CHECK(holder.wait() == 0);

@@ -43,8 +43,9 @@ TEST_CASE("error replies are told apart and named in plain words") {
         passes_by_itself("ERR Error running script (call to f_0a): @user_script:7: NOREPLICAS x"));
     CHECK(passes_by_itself("LOADING x"));
     CHECK(passes_by_itself("BUSY x"));
-    CHECK(passes_by_itself("ERR Error running script (call to f_0): @user_script:3: "
-                           "@user_script: 3: -NOREPLICAS Not enough good replicas to write."));
+    CHECK(
+        passes_by_itself("ERR Error running script (call to f_0): @user_script:3: "
+                         "@user_script: 3: -NOREPLICAS Not enough good replicas to write."));
     CHECK_FALSE(passes_by_itself("READONLY x"));
     CHECK_FALSE(passes_by_itself("ERR x"));
 }

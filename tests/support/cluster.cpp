@@ -93,8 +93,6 @@ NodeSetup Cluster::node_setup() {
                                      "0",
                                      "--repl-ping-replica-period",
                                      "1"};
-    if (!password_.empty())
-        options.insert(options.end(), {"--requirepass", password_, "--masterauth", password_});
     if (!authority_)
         return {.options = options, .password = password_, .port = free_cluster_port()};
     tls_ports_.push_back(free_cluster_port());

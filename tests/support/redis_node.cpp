@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <random>
 #include <stdexcept>
 
 #include "support/secret.hpp"
@@ -54,18 +55,25 @@ std::string as_text(const redisReply& reply) {
     }
 }
 
-/// Binds a port, 0 for any that is free, and lets it go; nothing if it is taken.
-std::optional<int> bound_port(int port) {
+bool is_free(int port) {
     const guard::Descriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     address.sin_port = htons(static_cast<std::uint16_t>(port));
-    socklen_t size = sizeof address;
-    if (bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-        getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
-        return std::nullopt;
-    return ntohs(address.sin_port);
+    return bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+}
+
+/// One that is free, as is that `above` it if that is not 0. Below those that outgoing connections
+/// get: one of them could take the port before the server does, or while the server is away.
+std::string port_with(int above) {
+    std::random_device random;
+    std::uniform_int_distribution ports{10'240, 32'767 - above};
+    for (int tries = 0; tries < 1000; ++tries) {
+        const int port = ports(random);
+        if (is_free(port) && (above == 0 || is_free(port + above))) return std::to_string(port);
+    }
+    throw std::runtime_error("no free port");
 }
 
 /// Any server of the kind, such as valkey-server; a name or a path.
@@ -77,30 +85,27 @@ std::string server_program() {
 }  // namespace
 
 std::string free_port() {
-    const auto port = bound_port(0);
-    if (!port) throw std::runtime_error("no free port");
-    return std::to_string(*port);
+    return port_with(0);
 }
 
 std::string free_cluster_port() {
-    for (int tries = 0; tries < 1000; ++tries) {
-        const auto port = bound_port(0).value_or(65535);
-        if (port + 10000 < 65536 && bound_port(port + 10000)) return std::to_string(port);
-    }
-    throw std::runtime_error("no free port for a cluster");
+    return port_with(10'000);
 }
 
 RedisNode::RedisNode(NodeSetup setup) : setup_(std::move(setup)), socket_(dir_ / "redis.sock") {
-    if (!setup_.config.empty()) write_file(dir_ / "node.conf", setup_.config);
+    // Not by options, which all may read.
+    if (!setup_.password.empty())
+        setup_.config +=
+            "requirepass " + setup_.password + "\nmasterauth " + setup_.password + "\n";
+    write_file(dir_ / "node.conf", setup_.config);
     start();
 }
 
 void RedisNode::start(const std::vector<std::string>& more_options) {
-    std::vector<std::string> argv{server_program()};
+    std::vector<std::string> argv{server_program(), dir_ / "node.conf"};
     const auto add = [&](const std::vector<std::string>& words) {
         argv.insert(argv.end(), words.begin(), words.end());
     };
-    if (!setup_.config.empty()) add({dir_ / "node.conf"});
     add({"--port", setup_.port, "--bind", "127.0.0.1", "--unixsocket", socket_, "--save", "",
          "--appendonly", "no", "--dir", dir_ / "", "--loglevel", "warning"});
     add(setup_.options);

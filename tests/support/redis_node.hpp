@@ -17,8 +17,8 @@ namespace support {
 /// What a node is started with beside its port, its socket and its folder.
 struct NodeSetup {
     std::vector<std::string> options;
-    std::string config;    ///< the first text of its configuration file; empty: it has none
-    std::string password;  ///< of the default user, for the test's own commands
+    std::string config;    ///< lines for its configuration file
+    std::string password;  ///< of the default user, there and at its primary; empty: none
     std::string port = free_port();
 };
 

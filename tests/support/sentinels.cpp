@@ -1,6 +1,7 @@
 #include "support/sentinels.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 
@@ -17,8 +18,7 @@ std::string sentinel_config(const std::string& port, const Sentinels::Passwords&
     if (!passwords.servers.empty())
         text << "sentinel auth-pass " << name << " " << passwords.servers << "\n";
     if (!passwords.sentinels.empty())
-        text << "requirepass " << passwords.sentinels << "\nsentinel sentinel-pass "
-             << passwords.sentinels << "\n";
+        text << "sentinel sentinel-pass " << passwords.sentinels << "\n";
     return text.str();
 }
 
@@ -62,13 +62,19 @@ bool sees_all(const RedisNode& sentinel, const RedisNode& primary) {
            count(sentinel, "SENTINELS", "flags", "sentinel") == 2;
 }
 
+std::vector<std::string> replica_of(const RedisNode& primary) {
+    return {"--replicaof", "127.0.0.1", primary.port()};
+}
+
 }  // namespace
 
-Sentinels::Sentinels(Passwords passwords) : passwords_(std::move(passwords)) {
-    for (int i = 0; i < 3; ++i)
-        servers_.emplace_back(
-            NodeSetup{.options = server_options(i == 0 ? "" : servers_.front().port()),
-                      .password = passwords_.servers});
+Sentinels::Sentinels(const Passwords& passwords) {
+    for (int i = 0; i < 3; ++i) {
+        std::vector<std::string> options{"--repl-diskless-sync-delay", "0",
+                                         "--repl-ping-replica-period", "1"};
+        if (i > 0) std::ranges::copy(replica_of(servers_.front()), std::back_inserter(options));
+        servers_.emplace_back(NodeSetup{.options = options, .password = passwords.servers});
+    }
     // A sentinel looks for replicas when it starts, and then not soon again.
     for (std::size_t i = 1; i < 3; ++i)
         require_soon("sentinels: no replication",
@@ -76,22 +82,12 @@ Sentinels::Sentinels(Passwords passwords) : passwords_(std::move(passwords)) {
     for (int i = 0; i < 3; ++i) {
         sentinels_.emplace_back(
             NodeSetup{.options = {"--sentinel"},
-                      .config = sentinel_config(servers_.front().port(), passwords_),
-                      .password = passwords_.sentinels});
+                      .config = sentinel_config(servers_.front().port(), passwords),
+                      .password = passwords.sentinels});
         hasten(sentinels_.back());
     }
     heal();
     for (const auto& server : servers_) server.wait_old();
-}
-
-std::vector<std::string> Sentinels::server_options(const std::string& primary) const {
-    std::vector<std::string> options{"--repl-diskless-sync-delay", "0",
-                                     "--repl-ping-replica-period", "1"};
-    if (!passwords_.servers.empty())
-        options.insert(options.end(),
-                       {"--requirepass", passwords_.servers, "--masterauth", passwords_.servers});
-    if (!primary.empty()) options.insert(options.end(), {"--replicaof", "127.0.0.1", primary});
-    return options;
 }
 
 std::string Sentinels::url(const std::string& login) const {
@@ -174,7 +170,7 @@ void Sentinels::heal() {
     for (auto& node : servers_)
         if (node.stopped()) node.resume();
     for (auto& node : servers_)
-        if (!node.runs()) node.start({"--replicaof", "127.0.0.1", primary().port()});
+        if (!node.runs()) node.start(replica_of(primary()));
     require_soon("sentinels: they do not become whole", [&] { return is_whole(); });
 }
 

@@ -24,7 +24,7 @@ public:
     };
 
     /// Returns when they are whole, and older than the grace that holders get after a restart.
-    explicit Sentinels(Passwords passwords = {});
+    explicit Sentinels(const Passwords& passwords = {});
 
     /// redis+sentinel://LOGIN@HOST:PORT,HOST:PORT,HOST:PORT/main; no login if empty.
     [[nodiscard]] std::string url(const std::string& login = {}) const;
@@ -44,11 +44,9 @@ public:
     void heal();
 
 private:
-    [[nodiscard]] std::vector<std::string> server_options(const std::string& primary) const;
     [[nodiscard]] RedisNode* agreed();
     [[nodiscard]] bool is_whole();
 
-    Passwords passwords_;
     std::deque<RedisNode> servers_;
     std::deque<RedisNode> sentinels_;
 };

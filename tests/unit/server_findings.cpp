@@ -43,7 +43,7 @@ TEST_CASE("a server is new enough, and keeps data") {
 
 TEST_CASE("what only INFO tells is not known without it") {
     for (const auto& finding :
-         {find_eviction(Info{}), find_persistence(Info{}, {}), find_replicas(Info{}, {})}) {
+         {find_eviction(Info{}), find_persistence(Info{}, {}), find_replicas(Info{}, {}, 0)}) {
         CHECK(of(finding) == Verdict::warn);
         CHECK(finding.text.find("the right to INFO is missing") != std::string::npos);
     }
@@ -53,6 +53,10 @@ TEST_CASE("what a restart does to leases") {
     const Info appends{"aof_enabled:1\r\n"};
     CHECK(of(find_persistence(appends, {.appendfsync = "always"})) == Verdict::ok);
     CHECK(of(find_persistence(appends, {})) == Verdict::ok);
+    const Info two{"connected_slaves:2\r\n"};
+    CHECK(of(find_replicas(two, {}, 0)) == Verdict::warn);
+    CHECK(of(find_replicas(two, {}, 2)) == Verdict::ok);
+    CHECK(of(find_replicas(two, {}, 3)) == Verdict::fail);
     CHECK(of(find_persistence(Info{"aof_enabled:0\r\n"}, {.save = "3600 1"})) == Verdict::warn);
 }
 

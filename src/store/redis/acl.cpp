@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/redis/cluster.hpp"
 #include "store/redis/keys.hpp"
 #include "store/redis/route.hpp"
 
@@ -14,7 +15,7 @@ namespace {
 
 /// Without these there is no lock. HELLO and AUTH are allowed to everybody.
 constexpr std::string_view needed =
-    "+eval +evalsha +get +set +pexpire +pttl +time +zadd +zrange +zrank +zrem +zscore";
+    "+eval +get +set +pexpire +pttl +time +zadd +zrange +zrank +zrem +zscore";
 
 /// A right that may be missing, and what is lost then.
 struct Optional {
@@ -22,6 +23,7 @@ struct Optional {
     std::string_view use;
 };
 constexpr std::array optional{
+    Optional{"+evalsha", "a script is sent by its name alone"},
     Optional{"+subscribe +publish", "a waiter is woken at once; else it polls"},
     Optional{"+client|tracking", "the same for what clients without the queue free"},
     Optional{"+info +lastsave", "after a restart, holders come back before others enter"},
@@ -68,11 +70,9 @@ std::string quoted(std::string_view word) {
 /// The names that a slot's companions may have (keys.cpp), as far as `suffix`, which is one.
 std::vector<std::string> companions(const std::string& prefix, const std::string& suffix) {
     const auto slot = literal_pattern(prefix) + "*";
-    const std::string own = CompanionKeys(prefix).queue;
-    const std::string tail = ":" + prefix + ":queue";
     // A prefix that has a hash tag gives it to all its slots.
-    if (own.ends_with(tail) && own != "{" + prefix + "}:queue")
-        return {literal_pattern(own.substr(0, own.size() - tail.size())) + ":" + slot + suffix};
+    if (const auto tag = hash_tag(prefix); !tag.empty())
+        return {literal_pattern("{" + std::string(tag) + "}:") + slot + suffix};
     return {"{" + slot + "}" + suffix, "{*}:" + slot + suffix};
 }
 

@@ -298,8 +298,7 @@ Result<Done> RedisExaminer::invalidation() {
 Result<Done> RedisExaminer::renew() {
     if (!slot_is_ours_) return Done{};
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(trial_->ttl()).count();
-    const auto reply =
-        evaluate(renew_script, 1, {trial_->token(), std::to_string(ms), "0"});
+    const auto reply = evaluate(renew_script, 1, {trial_->token(), std::to_string(ms), "0"});
     if (!reply) return reply.error();
     if (is_error(**reply)) return failed("renew", session_.named(plain_words(text_of(**reply))));
     if (text_of(**reply) != "renewed")
@@ -347,12 +346,15 @@ Result<Done> RedisExaminer::settings() {
     (*tell_)(find_lease(*practice_, access_, latency_));
     (*tell_)(find_eviction(info_));
     (*tell_)(find_persistence(info_, settings_));
-    (*tell_)(find_replicas(info_, settings_));
+    (*tell_)(find_replicas(info_, settings_, access_.min_replicas));
     // 0 replicas: it answers at once.
     const auto reply = ask({"WAIT", "0", "1"});
     if (!reply) return reply.error();
-    if (is_error(**reply))
-        ok("wait", "no right to WAIT, which is needed to wait for replicas alone");
+    if (is_error(**reply) && access_.min_replicas > 0)
+        (*tell_)({"wait", Verdict::fail, "no right to WAIT, which --min-replicas needs",
+                  std::string(give_rights)});
+    else if (is_error(**reply))
+        ok("wait", "no right to WAIT, which --min-replicas needs alone");
     else
         ok("wait", "replicas can be waited for");
     return Done{};
@@ -365,8 +367,8 @@ Result<bool> RedisExaminer::count(KeyCount& count, Session& session, Deadline un
     std::string cursor = "0";
     if (const auto up = session.connect(soon(), *poller_); !up) return up.error();
     do {
-        const auto reply = session.request({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"},
-                                           soon(), *poller_);
+        const auto reply =
+            session.request({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, soon(), *poller_);
         if (!reply) return reply.error();
         if (is_error(**reply)) return false;
         cursor = std::string(text_at(**reply, 0));

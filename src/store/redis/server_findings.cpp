@@ -146,9 +146,16 @@ Finding find_persistence(const Info& info, const ServerSettings& settings) {
                 "server then");
 }
 
-Finding find_replicas(const Info& info, const ServerSettings& settings) {
+Finding find_replicas(const Info& info, const ServerSettings& settings, int wanted) {
     if (info.empty()) return not_known("replicas");
     const auto count = info.number("connected_slaves");
+    if (count < wanted)
+        return fail("replicas",
+                    fmt::format("{}, and --min-replicas {}: no slot can be entered", count, wanted),
+                    "see to it that the replicas are connected, or want fewer");
+    if (wanted > 0)
+        return ok("replicas",
+                  fmt::format("{}, of which {} must have a lease (--min-replicas)", count, wanted));
     // INFO has this line only where the setting is in force.
     const bool in_force = !info.text("min_slaves_good_slaves").empty();
     if (count == 0 && !in_force) return ok("replicas", "none, so there is no failover");
@@ -160,7 +167,7 @@ Finding find_replicas(const Info& info, const ServerSettings& settings) {
                 fmt::format("{}, and it needs none for a write: a failover may lose the newest "
                             "leases",
                             count),
-                "set min-replicas-to-write 1");
+                "use --min-replicas 1, or set min-replicas-to-write 1");
 }
 
 Finding find_clock(Duration ahead, Duration error) {

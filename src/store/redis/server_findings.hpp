@@ -43,7 +43,8 @@ struct Latency {
 [[nodiscard]] Finding find_role(const Hello& hello, const Info& info);
 [[nodiscard]] Finding find_eviction(const Info& info);
 [[nodiscard]] Finding find_persistence(const Info& info, const ServerSettings& settings);
-[[nodiscard]] Finding find_replicas(const Info& info, const ServerSettings& settings);
+/// `wanted`: by --min-replicas.
+[[nodiscard]] Finding find_replicas(const Info& info, const ServerSettings& settings, int wanted);
 
 /// `ahead`: by how much the server's clock is ahead of ours, give or take `error`.
 [[nodiscard]] Finding find_clock(guard::Duration ahead, guard::Duration error);

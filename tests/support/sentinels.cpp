@@ -16,7 +16,8 @@ std::string sentinel_config(const std::string& port, const Sentinels::Passwords&
          << "sentinel failover-timeout " << name << " 2000\n"
          << "sentinel parallel-syncs " << name << " 2\n";
     if (!passwords.servers.empty())
-        text << "sentinel auth-pass " << name << " " << passwords.servers << "\n";
+        text << "sentinel auth-user " << name << " watcher\n"
+             << "sentinel auth-pass " << name << " " << passwords.servers << "\n";
     if (!passwords.sentinels.empty())
         text << "sentinel sentinel-pass " << passwords.sentinels << "\n";
     return text.str();
@@ -29,6 +30,7 @@ void hasten(const RedisNode& sentinel) {
          std::vector<std::pair<std::string, std::string>>{{"info-period", "500"},
                                                           {"ask-period", "100"},
                                                           {"publish-period", "200"},
+                                                          {"min-link-reconnect-period", "1000"},
                                                           {"tilt-trigger", "60000"}})
         sentinel.command({"SENTINEL", "DEBUG", name, milliseconds});
 }
@@ -73,7 +75,11 @@ Sentinels::Sentinels(const Passwords& passwords) {
         std::vector<std::string> options{"--repl-diskless-sync-delay", "0",
                                          "--repl-ping-replica-period", "1"};
         if (i > 0) std::ranges::copy(replica_of(servers_.front()), std::back_inserter(options));
-        servers_.emplace_back(NodeSetup{.options = options, .password = passwords.servers});
+        std::string config;
+        if (!passwords.servers.empty())
+            config = "user watcher on >" + passwords.servers + " ~* &* +@all\n";
+        servers_.emplace_back(
+            NodeSetup{.options = options, .config = config, .password = passwords.servers});
     }
     // A sentinel looks for replicas when it starts, and then not soon again.
     for (std::size_t i = 1; i < 3; ++i)
@@ -139,6 +145,10 @@ RedisNode& Sentinels::lose_primary(Loss loss) {
                 return sentinels_.front().command({"SENTINEL", "FAILOVER", master_name()}) == "OK";
             });
             break;
+        case Loss::cut_off:
+            lost.command({"ACL", "SETUSER", "watcher", "off"});
+            lost.command({"CLIENT", "KILL", "USER", "watcher"});
+            break;
     }
     return lost;
 }
@@ -167,8 +177,12 @@ void Sentinels::heal() {
             node.resume();
         else if (!node.runs())
             node.start(), hasten(node);
-    for (auto& node : servers_)
+    for (auto& node : servers_) {
         if (node.stopped()) node.resume();
+        // Only where it may be off: without passwords there is no such user.
+        if (node.runs() && node.command({"ACL", "GETUSER", "watcher"}))
+            node.command({"ACL", "SETUSER", "watcher", "on"});
+    }
     for (auto& node : servers_)
         if (!node.runs()) node.start(replica_of(primary()));
     require_soon("sentinels: they do not become whole", [&] { return is_whole(); });

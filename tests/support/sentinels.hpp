@@ -20,7 +20,8 @@ public:
     enum class Loss {
         killed,   ///< it is gone
         stopped,  ///< it answers nothing, and wakes up later
-        retired   ///< by SENTINEL FAILOVER: it becomes a replica at once
+        retired,  ///< by SENTINEL FAILOVER: it becomes a replica at once
+        cut_off   ///< from the sentinels alone: its clients still have it (only with passwords)
     };
 
     /// Returns when they are whole, and older than the grace that holders get after a restart.
@@ -40,7 +41,8 @@ public:
     RedisNode& lose_primary(Loss loss);
     /// Until the sentinels have agreed about another primary than `lost`; throws if they do not.
     void wait_for_another(const RedisNode& lost);
-    /// Starts what was killed as a replica, resumes what was stopped, and waits until all is whole.
+    /// Starts what was killed as a replica, brings back what was stopped or cut off, and waits
+    /// until all is whole.
     void heal();
 
 private:

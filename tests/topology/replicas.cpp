@@ -96,7 +96,7 @@ TEST_CASE("--min-replicas: it is tried again while there is time") {
     auto& sentinels = shared_sentinels();
     Hanging hanging(sentinels.replicas());
     Slot slot("agent:safe-later", url_of(sentinels.primary()),
-              {"--min-replicas", "1", "--connect-timeout", "20s"});
+              {"--min-replicas", "1", "--connect-timeout", "20s", "--response-timeout", "300ms"});
     auto run = slot.brief("run");
     CHECK(eventually([&] { return says(run.err(), "0 of 1 replicas"); }));
     CHECK(slot.runs().empty());

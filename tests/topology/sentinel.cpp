@@ -66,34 +66,48 @@ std::string password_file(const TempDir& dir, const std::string& name,
     return file;
 }
 
-}  // namespace
-
-TEST_CASE("a failover while one holds and others wait: all go on, in their order") {
-    auto& sentinels = shared_sentinels();
-    Slot slot("agent:failover", sentinels.url(), {"--lease-ttl", "10s"});
+/// Loses the primary while one holds and others wait.
+void check_failover(Sentinels& sentinels, Loss loss, const Slot& slot) {
     auto holder = slot.lasting("holder");
     REQUIRE(slot.enters("holder"));
     auto waiters = slot.line_up({"first", "second", "third"}, sentinels.primary());
-
-    auto loss = Loss::killed;
-    SUBCASE("the primary is killed") {}
-    SUBCASE("the primary hangs, and wakes up later") {
-        loss = Loss::stopped;
-    }
-    SUBCASE("the primary is retired") {
-        loss = Loss::retired;
-    }
     auto& lost = sentinels.lose_primary(loss);
     sentinels.wait_for_another(lost);
     auto& primary = sentinels.primary();
     CHECK(eventually([&] { return slot.left_at(primary) > 9000; }));  // renewed there
+    // What the old one was told to write it may do now.
+    if (loss == Loss::stopped || loss == Loss::cut_off) sentinels.heal();
     CHECK(eventually([&] { return slot.listening_at(primary) == 3; }));
-    if (loss == Loss::stopped) sentinels.heal();  // what it was told to write it may do now
     CHECK(slot.runs() == "holder");
     slot.end("holder");
     CHECK(holder.wait() == 0);
     for (auto& waiter : waiters) CHECK(waiter.wait() == 0);
     CHECK(slot.runs() == "holder first second third");
+}
+
+}  // namespace
+
+TEST_CASE("a failover while one holds and others wait: all go on, in their order") {
+    auto& sentinels = shared_sentinels();
+    const Slot slot("agent:failover", sentinels.url(), {"--lease-ttl", "10s"});
+    SUBCASE("the primary is killed") {
+        check_failover(sentinels, Loss::killed, slot);
+    }
+    SUBCASE("the primary hangs, and wakes up later") {
+        check_failover(sentinels, Loss::stopped, slot);
+    }
+    SUBCASE("the primary is retired") {
+        check_failover(sentinels, Loss::retired, slot);
+    }
+}
+
+TEST_CASE("--min-replicas: nobody stays with a primary that others take for dead") {
+    auto& sentinels = guarded_sentinels();
+    const TempDir dir;
+    const Slot slot("agent:split", sentinels.url(":" + server_password),
+                    {"--lease-ttl", "10s", "--min-replicas", "1", "--sentinel-password-file",
+                     password_file(dir, "sentinels", sentinel_password)});
+    check_failover(sentinels, Loss::cut_off, slot);
 }
 
 TEST_CASE("sentinels are asked in turn: those that are dead, silent or none are passed over") {

@@ -251,8 +251,8 @@ Error Connection::broken() const {
     const bool reset = context_->err == REDIS_ERR_IO && errno == ECONNRESET;
     if (may_want_tls_ && (reset || context_->err == REDIS_ERR_EOF))
         return unreachable(
-            "the server closed the connection without an answer; one that wants TLS needs a URL "
-            "with rediss://");
+            "the server closed the connection without an answer: it is going down, or it wants TLS "
+            "and the URL needs rediss://");
     if (context_->err == REDIS_ERR_EOF) return unreachable("the server closed the connection");
     if (context_->err == REDIS_ERR_PROTOCOL)
         return unreachable(std::string("what answers does not speak Redis's protocol: ") +

@@ -2,12 +2,13 @@
 -- SET key token NX PX ttl, no more.
 -- KEYS: the slot, its fence, its queue, its presence list, its mark of a mixed fleet.
 -- ARGV: token, ttl in ms, fence's ttl in ms, grace in s (0: none), waiter's name ('': does not
--- wait), its arrival in us ('': now), for how long it counts as present in ms.
+-- wait), its arrival in us ('': now), for how long it counts as present in ms, '1' to hold back: it
+-- joins the queue and does not enter.
 -- Answers {'entered', fence}, or {'taken', holder's token, place, arrival, ms left}, or
 -- {'behind', '', place, arrival}: the slot is free for one who came before, or
 -- {'open', '', place, arrival}: it is left to clients that do not know the queue for a moment, or
--- {'young'}: a server that has just started may have lost its keys, so those who held them get the
--- grace to set them again first.
+-- {'young', '', place, arrival}: it holds back, or has to, as a server that has just started may have
+-- lost its keys, and those who held them get the grace to set them again first.
 -- KEYS may be the slot alone, while its hash slot is being moved. Then there is no queue, and the fence
 -- answered is to be had by count.lua.
 -- include: call.lua
@@ -80,7 +81,11 @@ if holder and holder ~= ARGV[1] then
   local place, arrival = stay(now)
   return {'taken', holder, place, arrival, call('PTTL', KEYS[1])}
 elseif not holder then
-  if is_young(now) then return {'young'} end
+  if ARGV[8] == '1' or is_young(now) then
+    -- In the queue, so that the order of arrival is there when the grace is over.
+    local place, arrival = stay(now)
+    return {'young', '', place, arrival}
+  end
   first = not alone and first_present(now)
   if first and first ~= me then
     local _, arrival = stay(now)

@@ -12,8 +12,7 @@ struct CompanionKeys {
     explicit CompanionKeys(const std::string& key);
 
     /// The first `count` keys of `key`'s slot as scripts take them: its own, then the companions.
-    [[nodiscard]] std::vector<std::string_view> with(std::string_view key,
-                                                     std::size_t count) const;
+    [[nodiscard]] std::vector<std::string_view> with(std::string_view key, std::size_t count) const;
 
     std::string fence;     ///< the counter of entries
     std::string queue;     ///< the waiters by arrival

@@ -1,16 +1,13 @@
 #include "store/redis/redis_store.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <chrono>
 #include <utility>
-#include <vector>
 
 #include "guard/owner_card.hpp"
-#include "store/redis/keys.hpp"
+#include "store/redis/backoff.hpp"
 #include "store/redis/place.hpp"
-#include "store/redis/session.hpp"
+#include "store/redis/slot.hpp"
 
 namespace store::redis {
 namespace {
@@ -31,18 +28,10 @@ using guard::Poller;
 using guard::Result;
 using guard::Wake;
 
-/// After a restart or a failover those who held a lease come first (DESIGN section 4).
-constexpr std::chrono::seconds grace = 1s;
-/// A fence that expires starts again from the server's time, so this only saves memory.
-constexpr Duration fence_ttl = 24h;
-/// Between tries that fail: the first pause, then ever longer ones. A holder's longest is well
-/// below the grace, so that it is back in time.
-constexpr Duration first_pause = 50ms;
+/// Between tries that fail. A holder's longest pause is well below the grace, so that it is back in
+/// time; a waiter's, too, so that all of them are in the queue again when the first one's is over.
 constexpr Duration longest_pause = 250ms;
-constexpr Duration longest_pause_of_waiters = 1s;
-/// How long a hash slot may be on the move before its slot's own key is used alone. Most moves take
-/// milliseconds, but one may be left half done for hours.
-constexpr Duration longest_move = 500ms;
+constexpr Duration longest_pause_of_waiters = 500ms;
 /// How long the first in the queue may take after it was woken, before the next one looks:
 /// queue.lua.
 constexpr Duration standby = 1s;
@@ -54,30 +43,6 @@ constexpr Duration settling = 100ms;
 /// How renew.lua's answer starts where somebody else holds the slot; the token follows.
 constexpr std::string_view foreign_answer = "foreign:";
 
-class Backoff {
-public:
-    explicit Backoff(Duration longest) : longest_(longest) {}
-    Duration next() noexcept {
-        const Duration now = pause_;
-        pause_ = std::min(2 * pause_, longest_);
-        return now;
-    }
-
-private:
-    Duration longest_;
-    Duration pause_ = first_pause;
-};
-
-std::string milliseconds(Duration span) {
-    return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(span).count());
-}
-
-std::optional<std::uint64_t> number_in(std::string_view text) {
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc{} ? std::optional(number) : std::nullopt;
-}
-
 Error interrupted() {
     return {Fault::interrupted, "interrupted"};
 }
@@ -86,13 +51,10 @@ class RedisStore final : public Store {
 public:
     RedisStore(std::unique_ptr<Route> route, const Access& access, guard::Claim claim,
                guard::Reporter reporter)
-        : session_(std::move(route)),
+        : slot_(std::move(route), access, std::move(claim)),
           connect_timeout_(access.connect_timeout),
           response_timeout_(access.response_timeout),
-          min_replicas_(access.min_replicas),
-          claim_(std::move(claim)),
-          keys_(claim_.key),
-          place_(claim_.key, keys_.queue, claim_.token, access.retry_interval),
+          place_(claim_.key, slot_.queue(), claim_.token, access.retry_interval),
           reporter_(std::move(reporter)) {}
 
     Result<Lease> enter(const guard::Patience& patience, Poller& poller,
@@ -130,15 +92,9 @@ private:
     enum class Renewal { done, foreign, failed };
 
     Attempt attempt(Deadline until, Poller& poller);
-    Attempt ask_entry(Deadline until, Poller& poller);
+    Attempt ask_entry(bool holds_back, Deadline until, Poller& poller);
     Attempt read_answer(const redisReply& reply, Deadline asked);
-    Result<std::uint64_t> next_fence(Deadline until, Poller& poller);
     Duration deference();
-    Result<Reply> evaluate(const Script& script, std::size_t key_count,
-                           std::initializer_list<std::string_view> words, Deadline until,
-                           Poller& poller);
-    Result<Done> replicate(const char* what, Poller& poller);
-    Result<Done> ask_release(Deadline until, Poller& poller);
     std::optional<Error> verdict(const Attempt& tried, const guard::Patience& patience,
                                  const Contact& contact) const;
     Result<Done> open_ears(Deadline until, Poller& poller);
@@ -147,32 +103,30 @@ private:
     Deadline heed(const redisReply& push, Deadline again) const;
     Duration renewal_interval() const;
     void settle(Poller& poller);
+    /// For one answer while a lease is held: a short lease leaves time for a second try, too.
+    Duration answer_time() const { return std::min(response_timeout_, claim_.ttl / 6); }
     bool key_has_changed();
     Renewal renew(Deadline& deadline, LeasedRun& run);
     Renewal renewal_failed(const Error& error);
     template <class Ask>
     auto insist(Deadline until, Poller& poller, Ask ask) -> decltype(ask(until));
-    Result<std::string> ask_renewal(bool restore, Deadline until, Poller& poller);
 
     void tell(Level level, std::string_view event, std::string text) const {
         reporter_({level, event, std::move(text), {{"store", session_.text()}}});
     }
 
-    Session session_;
+    Slot slot_;
+    Session& session_ = slot_.session();
+    const guard::Claim& claim_ = slot_.claim();
     Duration connect_timeout_;
     Duration response_timeout_;
-    int min_replicas_;
-    guard::Claim claim_;
-    CompanionKeys keys_;
     Place place_;
     guard::Reporter reporter_;
 
-    bool asked_ = false;     ///< an entry was asked for, and the slot may be ours
-    bool was_cut_ = false;   ///< since the last connection
-    int known_ = 0;          ///< the connection whose server was asked how new it is
-    int old_server_ = 0;     ///< the connection whose server is older than the grace
-    bool is_alone_ = false;  ///< the last script got the slot's own key only
-    std::optional<guard::BootClock::time_point> moving_since_;  ///< the hash slot is on the move
+    bool asked_ = false;    ///< an entry was asked for, and the slot may be ours
+    bool was_cut_ = false;  ///< since the last connection
+    int known_ = 0;         ///< the connection whose server was asked how new it is
+    Deadline holds_back_until_{};
     bool has_messages_ = true;  ///< as far as is known, they may be used
     bool has_tracking_ = true;  ///< the same
     bool came_from_queue_ = false;
@@ -192,7 +146,7 @@ Result<Lease> RedisStore::enter(const guard::Patience& patience, Poller& poller,
             attempt(std::min(after(BootClock::now(), answer_time), first), poller);
         if (tried.outcome == Attempt::entered) {
             came_from_queue_ = place_.waits();
-            if (!is_alone_) place_.leave();  // the script has done it
+            if (!slot_.is_alone()) place_.leave();  // the script has done it
             return tried.lease;
         }
         if (tried.by_server) contact.complaint = tried.error;
@@ -219,7 +173,9 @@ Wake RedisStore::rest(Deadline again, const Attempt& tried, const OnTaken& on_ta
     for (Deadline tell_again = tell();;) {
         const Wake wake = session_.idle(std::min(again, tell_again), poller);
         if (wake == Wake::interrupted || (was_connected && !session_.connected())) return wake;
-        while (const auto push = session_.next_push()) again = heed(*push, again);
+        // Who holds back does so whatever it hears.
+        while (const auto push = session_.next_push())
+            if (tried.outcome != Attempt::young) again = heed(*push, again);
         const auto now = BootClock::now();
         if (now >= again) return wake;
         if (now >= tell_again) tell_again = tell();
@@ -267,34 +223,17 @@ Result<Done> RedisStore::open_ears(Deadline until, Poller& poller) {
     return Done{};
 }
 
-/// How long to hold back, once for each connection: after a cut, which may have been a restart or a
-/// failover, and at a server that has just taken over, those who hold a lease come first.
+/// How long to hold back yet: after a cut, which may have been a restart or a failover, and at a
+/// server that has just taken over, those who hold a lease come first.
 Duration RedisStore::deference() {
-    if (known_ == session_.connections()) return Duration::zero();
-    known_ = session_.connections();
-    const Duration after_cut = std::exchange(was_cut_, false) ? grace : 0s;
-    return std::max(after_cut, session_.route().fresh_for());
-}
-
-/// Runs a script on the slot's keys, the slot's own first. While its hash slot is being moved, some
-/// of them are at either node and a script cannot have them all; if that takes long, it gets the
-/// slot's own key alone, and there is no queue.
-Result<Reply> RedisStore::evaluate(const Script& script, std::size_t key_count,
-                                   std::initializer_list<std::string_view> words, Deadline until,
-                                   Poller& poller) {
-    auto keys = keys_.with(claim_.key, key_count);
-    is_alone_ = false;
-    auto reply = session_.evaluate(script, keys, words, until, poller);
-    if (!reply || !is_error(**reply, "TRYAGAIN")) {
-        moving_since_.reset();
-        return reply;
-    }
     const auto now = BootClock::now();
-    if (!moving_since_) moving_since_ = now;
-    if (now - *moving_since_ < longest_move || !session_.connected()) return reply;
-    is_alone_ = true;
-    keys.resize(1);
-    return session_.evaluate(script, keys, words, until, poller);
+    if (known_ != session_.connections()) {
+        known_ = session_.connections();
+        const Duration after_cut = std::exchange(was_cut_, false) ? Slot::grace : 0s;
+        const Duration pause = std::max(after_cut, session_.route().fresh_for());
+        holds_back_until_ = std::max(holds_back_until_, after(now, pause));
+    }
+    return std::max<Duration>(holds_back_until_ - now, Duration::zero());
 }
 
 RedisStore::Attempt RedisStore::attempt(Deadline until, Poller& poller) {
@@ -302,15 +241,17 @@ RedisStore::Attempt RedisStore::attempt(Deadline until, Poller& poller) {
         return {.outcome = Attempt::failed,
                 .error = connected.error(),
                 .passing = session_.route().fails_over()};
-    if (const auto pause = deference(); pause > Duration::zero())
-        return {.outcome = Attempt::young, .left = pause};
+    const auto pause = deference();
+    const bool holds_back = pause > Duration::zero();
+    if (holds_back && !place_.waits()) return {.outcome = Attempt::young, .left = pause};
     if (place_.waits())
         if (const auto ears = open_ears(until, poller); !ears)
             return {.outcome = Attempt::failed, .error = ears.error(), .passing = true};
     asked_ = true;
-    Attempt tried = ask_entry(until, poller);
-    if (tried.outcome == Attempt::entered && min_replicas_ > 0)
-        if (const auto safe = replicate("entry", poller); !safe) {
+    Attempt tried = ask_entry(holds_back, until, poller);
+    if (tried.outcome == Attempt::young && holds_back) tried.left = pause;
+    if (tried.outcome == Attempt::entered && slot_.wants_replicas())
+        if (const auto safe = slot_.replicate("entry", poller); !safe) {
             (void)release(after(BootClock::now(), response_timeout_), poller);
             return {.outcome = Attempt::unsafe,
                     .error = safe.error(),
@@ -318,57 +259,20 @@ RedisStore::Attempt RedisStore::attempt(Deadline until, Poller& poller) {
                     .by_server = true};
         }
     asked_ = tried.outcome == Attempt::entered || tried.outcome == Attempt::failed;
-    if (!tried.has_failed()) old_server_ = session_.connections();
+    if (!tried.has_failed()) slot_.server_is_old();
     return tried;
 }
 
-RedisStore::Attempt RedisStore::ask_entry(Deadline until, Poller& poller) {
+RedisStore::Attempt RedisStore::ask_entry(bool holds_back, Deadline until, Poller& poller) {
     const Deadline asked = BootClock::now();
-    const bool is_old = old_server_ == session_.connections();
-    const auto reply = evaluate(enter_script, 5,
-                                {claim_.token, milliseconds(claim_.ttl), milliseconds(fence_ttl),
-                                 is_old ? "0" : std::to_string(grace.count()), place_.name(),
-                                 place_.arrival(), milliseconds(place_.presence())},
-                                until, poller);
+    const auto reply = slot_.enter(place_, holds_back, until, poller);
     if (!reply) return {.outcome = Attempt::failed, .error = reply.error(), .passing = true};
     Attempt tried = read_answer(**reply, asked);
-    if (tried.outcome != Attempt::entered || !is_alone_) return tried;
-    const auto fence = next_fence(until, poller);
+    if (tried.outcome != Attempt::entered || !slot_.is_alone()) return tried;
+    const auto fence = slot_.next_fence(until, poller);
     if (!fence) return {.outcome = Attempt::failed, .error = fence.error(), .passing = true};
     tried.lease.fence = *fence;
     return tried;
-}
-
-/// By a request of its own, where the script had no more than the slot's key.
-Result<std::uint64_t> RedisStore::next_fence(Deadline until, Poller& poller) {
-    const std::array<std::string_view, 1> key{keys_.fence};
-    const auto reply =
-        session_.evaluate(count_script, key, {milliseconds(fence_ttl)}, until, poller);
-    if (!reply) return reply.error();
-    const auto fence = number_in(text_of(**reply));
-    if (fence) return *fence;
-    if ((*reply)->type == REDIS_REPLY_ERROR) return session_.named(plain_words(text_of(**reply)));
-    return session_.named({Fault::internal, "its answer for a fence makes no sense"});
-}
-
-/// Waits until as many replicas as the user wants have what this connection has written. Else the
-/// store's next master might know nothing of it.
-Result<Done> RedisStore::replicate(const char* what, Poller& poller) {
-    long long replicas = 0;
-    if (session_.connected() && !session_.answered_aside()) {
-        const Duration time = std::min(response_timeout_, claim_.ttl / 6);
-        const auto reply =
-            session_.request({"WAIT", std::to_string(min_replicas_), milliseconds(time)},
-                             after(BootClock::now(), time + response_timeout_), poller);
-        if (!reply) return reply.error();
-        if ((*reply)->type == REDIS_REPLY_ERROR)
-            return session_.named(plain_words(text_of(**reply)));
-        replicas = (*reply)->integer;
-    }
-    if (replicas >= min_replicas_) return Done{};
-    return session_.named(
-        {Fault::unreachable, std::to_string(replicas) + " of " + std::to_string(min_replicas_) +
-                                 " replicas have the " + what + " (--min-replicas)"});
 }
 
 RedisStore::Attempt RedisStore::read_answer(const redisReply& reply, Deadline asked) {
@@ -390,7 +294,11 @@ RedisStore::Attempt RedisStore::read_answer(const redisReply& reply, Deadline as
     if (word == "taken") return stand(Attempt::taken);
     if (word == "behind") return stand(Attempt::behind);
     if (word == "open") return stand(Attempt::open);
-    if (word == "young") return {.outcome = Attempt::young, .left = grace};
+    if (word == "young") {
+        Attempt young = stand(Attempt::young);
+        young.left = Slot::grace;
+        return young;
+    }
     const auto fence = number_in(detail);
     if (word != "entered" || !fence)
         return {
@@ -429,18 +337,18 @@ Duration RedisStore::rest_after(const Attempt& tried, Contact& contact) {
         }
         return contact.backoff.next();
     }
-    if (tried.outcome == Attempt::moving) return first_pause;
+    if (tried.outcome == Attempt::moving) return Backoff::first;
     contact.answered = true;
     contact.in_trouble = false;
-    contact.backoff = Backoff{longest_pause_of_waiters};
+    contact.backoff.reset();
+    // On the way to the server that has the slot, another connection was made.
+    const bool lost_ears = place_.listens() && !session_.subscribed();
     if (tried.outcome == Attempt::young) {
         tell(Level::detail, "store-young",
              "the store has just started or taken over, or the connection was cut: those who hold "
              "leases come first");
-        return tried.left;
+        return lost_ears ? Duration::zero() : tried.left;
     }
-    // On the way to the server that has the slot, another connection was made.
-    const bool lost_ears = place_.listens() && !session_.subscribed();
     const bool joins = !place_.waits() || lost_ears;
     place_.start_to_wait();
     // A key is tracked when it is read after the tracking has begun.
@@ -473,8 +381,10 @@ Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
         if (wake == Wake::ready && session_.connected() && !changed) continue;
         switch (renew(deadline, run)) {
             case Renewal::done:
+                if (session_.in_cluster())
+                    (void)session_.explore(after(BootClock::now(), answer_time()), run);
                 next = after(BootClock::now(), beat);
-                backoff = Backoff{longest_pause};
+                backoff.reset();
                 break;
             case Renewal::foreign:
                 return {true,
@@ -489,7 +399,7 @@ Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
 /// Every third of the ttl. Where another server may take over while this one goes on, what tells of
 /// it is that its replicas leave, and that has to be seen before the new one lets others in.
 Duration RedisStore::renewal_interval() const {
-    const bool may_be_left = min_replicas_ > 0 && session_.route().fails_over();
+    const bool may_be_left = slot_.wants_replicas() && session_.route().fails_over();
     return may_be_left ? std::min<Duration>(claim_.ttl / 3, 1s) : claim_.ttl / 3;
 }
 
@@ -497,8 +407,8 @@ Duration RedisStore::renewal_interval() const {
 /// that they are near, and learns where to go if this server goes. Without consequences if it
 /// fails.
 void RedisStore::settle(Poller& poller) {
-    const Deadline until = after(BootClock::now(), response_timeout_);
-    if (session_.connected() && came_from_queue_) (void)evaluate(near_script, 4, {}, until, poller);
+    const Deadline until = after(BootClock::now(), answer_time());
+    if (session_.connected() && came_from_queue_) (void)slot_.tell_who_is_near(until, poller);
     if (session_.connected() && claim_.renew) (void)session_.explore(until, poller);
 }
 
@@ -512,8 +422,6 @@ bool RedisStore::key_has_changed() {
 
 /// One try to renew. After a failure it may be tried again until the deadline.
 RedisStore::Renewal RedisStore::renew(Deadline& deadline, LeasedRun& run) {
-    // A short lease leaves time for a second try, too.
-    const Duration answer_time = std::min(response_timeout_, claim_.ttl / 6);
     const auto within = [&](Duration span) {
         return std::min(deadline, after(BootClock::now(), span));
     };
@@ -521,12 +429,12 @@ RedisStore::Renewal RedisStore::renew(Deadline& deadline, LeasedRun& run) {
         return renewal_failed(up.error());
 
     Deadline asked = BootClock::now();
-    auto answer = ask_renewal(false, within(answer_time), run);
+    auto answer = slot_.renew(false, within(answer_time()), run);
     if (answer && *answer == "missing") {
         // Asked for in a second step, so that a request which a stuck server executes late never
         // brings back the key of a holder that is gone.
         asked = BootClock::now();
-        if (asked < deadline) answer = ask_renewal(true, within(answer_time), run);
+        if (asked < deadline) answer = slot_.renew(true, within(answer_time()), run);
     }
     if (!answer) return renewal_failed(answer.error());
     if (answer->starts_with(foreign_answer)) {
@@ -534,8 +442,9 @@ RedisStore::Renewal RedisStore::renew(Deadline& deadline, LeasedRun& run) {
         return Renewal::foreign;
     }
     if (*answer == "missing") return Renewal::failed;
-    if (min_replicas_ > 0)
-        if (const auto safe = replicate("renewal", run); !safe) return renewal_failed(safe.error());
+    if (slot_.wants_replicas())
+        if (const auto safe = slot_.replicate("renewal", run); !safe)
+            return renewal_failed(safe.error());
     if (*answer == "restored")
         tell(Level::notice, "lease-restored", "the store had lost the lease; it is set again");
     else if (!trouble_.empty())
@@ -554,15 +463,6 @@ RedisStore::Renewal RedisStore::renewal_failed(const Error& error) {
              "cannot renew the lease (" + error.text + "); trying again until it ends");
     trouble_ = error.text;
     return Renewal::failed;
-}
-
-Result<std::string> RedisStore::ask_renewal(bool restore, Deadline until, Poller& poller) {
-    auto reply =
-        evaluate(renew_script, 1, {claim_.token, milliseconds(claim_.ttl), restore ? "1" : "0"},
-                 until, poller);
-    if (!reply) return reply.error();
-    if ((*reply)->type == REDIS_REPLY_ERROR) return session_.named(plain_words(text_of(**reply)));
-    return std::string(text_of(**reply));
 }
 
 /// Does what `ask` does on a connection, and again on another one as long as that fails for want of
@@ -587,19 +487,12 @@ auto RedisStore::insist(Deadline until, Poller& poller, Ask ask) -> decltype(ask
 
 Result<Done> RedisStore::release(Deadline until, Poller& poller) {
     if (!asked_ && !place_.waits()) return Done{};
-    auto done = insist(until, poller, [&](Deadline end) { return ask_release(end, poller); });
+    auto done =
+        insist(until, poller, [&](Deadline end) { return slot_.release(place_, end, poller); });
     if (!done) return done;
     asked_ = false;
     place_.leave();
     return done;
-}
-
-Result<Done> RedisStore::ask_release(Deadline until, Poller& poller) {
-    const auto reply = evaluate(release_script, 4, {claim_.token, place_.name()}, until, poller);
-    if (!reply) return reply.error();
-    if ((*reply)->type == REDIS_REPLY_ERROR) return session_.named(plain_words(text_of(**reply)));
-    // A server that has been taken over from may still take it, and the new one never know.
-    return min_replicas_ > 0 ? replicate("release", poller) : Result<Done>{Done{}};
 }
 
 Result<bool> RedisStore::held_by(const std::string& token, Deadline until, Poller& poller) {

@@ -100,10 +100,10 @@ Result<bool> Session::track(Deadline until, Poller& poller) {
 }
 
 Result<Done> Session::explore(Deadline until, Poller& poller) {
-    if (explored_) return Done{};
+    if (explored_ == connections_) return Done{};
     auto done = route_->explore(*connection_, until, poller);
     if (!done) return named(done.error());
-    explored_ = true;
+    explored_ = connections_;
     return done;
 }
 

@@ -53,7 +53,8 @@ public:
         return connection_ && (connection_->in_cluster() || route_->fails_over());
     }
 
-    /// On a server that is connected: finds out, once, what other servers there are.
+    /// On a server that is connected: finds out, once for each connection, what other servers there
+    /// are.
     guard::Result<guard::Done> explore(guard::Deadline until, guard::Poller& poller);
 
     /// Waits for the time, until interrupted, until there is a message, or until the server closes
@@ -87,7 +88,7 @@ private:
     std::unique_ptr<Route> route_;
     std::optional<Connection> connection_;
     int connections_ = 0;
-    bool explored_ = false;
+    int explored_ = 0;  ///< the last connection on which that was done
     bool answered_aside_ = false;
 };
 

@@ -1,0 +1,118 @@
+#include "store/redis/slot.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace store::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using guard::after;
+using guard::BootClock;
+using guard::Deadline;
+using guard::Done;
+using guard::Duration;
+using guard::Fault;
+using guard::Poller;
+using guard::Result;
+
+/// A fence that expires starts again from the server's time, so this only saves memory.
+constexpr Duration fence_ttl = 24h;
+/// How long a hash slot may be on the move before the slot's own key is used alone. Most moves take
+/// milliseconds, but one may be left half done for hours.
+constexpr Duration longest_move = 500ms;
+
+std::string milliseconds(Duration span) {
+    return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(span).count());
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> number_in(std::string_view text) noexcept {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc{} ? std::optional(number) : std::nullopt;
+}
+
+/// While the hash slot is being moved, some of the keys are at either node and a script cannot have
+/// them all.
+Result<Reply> Slot::evaluate(const Script& script, std::size_t key_count,
+                             std::initializer_list<std::string_view> arguments, Deadline until,
+                             Poller& poller) {
+    auto keys = keys_.with(claim_.key, key_count);
+    is_alone_ = false;
+    auto reply = session_.evaluate(script, keys, arguments, until, poller);
+    if (!reply || !is_error(**reply, "TRYAGAIN")) {
+        moving_since_.reset();
+        return reply;
+    }
+    const auto now = BootClock::now();
+    if (!moving_since_) moving_since_ = now;
+    if (now - *moving_since_ < longest_move || !session_.connected()) return reply;
+    is_alone_ = true;
+    keys.resize(1);
+    return session_.evaluate(script, keys, arguments, until, poller);
+}
+
+Result<Reply> Slot::enter(const Place& place, bool holds_back, Deadline until, Poller& poller) {
+    const bool is_old = old_server_ == session_.connections();
+    return evaluate(enter_script, 5,
+                    {claim_.token, milliseconds(claim_.ttl), milliseconds(fence_ttl),
+                     is_old ? "0" : std::to_string(grace.count()), place.name(), place.arrival(),
+                     milliseconds(place.presence()), holds_back ? "1" : "0"},
+                    until, poller);
+}
+
+Result<std::uint64_t> Slot::next_fence(Deadline until, Poller& poller) {
+    const std::array<std::string_view, 1> key{keys_.fence};
+    const auto reply =
+        session_.evaluate(count_script, key, {milliseconds(fence_ttl)}, until, poller);
+    if (!reply) return reply.error();
+    if (is_error(**reply)) return session_.named(plain_words(text_of(**reply)));
+    const auto fence = number_in(text_of(**reply));
+    if (!fence) return session_.named({Fault::internal, "its answer for a fence makes no sense"});
+    return *fence;
+}
+
+Result<std::string> Slot::renew(bool restore, Deadline until, Poller& poller) {
+    const auto reply =
+        evaluate(renew_script, 1, {claim_.token, milliseconds(claim_.ttl), restore ? "1" : "0"},
+                 until, poller);
+    if (!reply) return reply.error();
+    if (is_error(**reply)) return session_.named(plain_words(text_of(**reply)));
+    return std::string(text_of(**reply));
+}
+
+Result<Done> Slot::release(const Place& place, Deadline until, Poller& poller) {
+    const auto reply = evaluate(release_script, 4, {claim_.token, place.name()}, until, poller);
+    if (!reply) return reply.error();
+    if (is_error(**reply)) return session_.named(plain_words(text_of(**reply)));
+    // A server that has been taken over from may still take it, and the new one never know.
+    return wants_replicas() ? replicate("release", poller) : Result<Done>{Done{}};
+}
+
+Result<Done> Slot::tell_who_is_near(Deadline until, Poller& poller) {
+    const auto reply = evaluate(near_script, 4, {}, until, poller);
+    if (!reply) return reply.error();
+    return Done{};
+}
+
+Result<Done> Slot::replicate(const char* what, Poller& poller) {
+    long long replicas = 0;
+    if (session_.connected() && !session_.answered_aside()) {
+        const Duration time = std::min(response_timeout_, claim_.ttl / 6);
+        const auto reply =
+            session_.request({"WAIT", std::to_string(min_replicas_), milliseconds(time)},
+                             after(BootClock::now(), time + response_timeout_), poller);
+        if (!reply) return reply.error();
+        if (is_error(**reply)) return session_.named(plain_words(text_of(**reply)));
+        replicas = (*reply)->integer;
+    }
+    if (replicas >= min_replicas_) return Done{};
+    return session_.named(
+        {Fault::unreachable, std::to_string(replicas) + " of " + std::to_string(min_replicas_) +
+                                 " replicas have the " + what + " (--min-replicas)"});
+}
+
+}  // namespace store::redis

@@ -144,7 +144,7 @@ TEST_CASE("TLS: faults in one line, each with its status") {
     const auto plain =
         run("redis://:hunter2@127.0.0.1:" + server.port(), {"--connect-timeout", "300ms"});
     CHECK(plain.status == 69);
-    CHECK(plain.err.find("wants TLS needs a URL with rediss://") != std::string::npos);
+    CHECK(plain.err.find("wants TLS and the URL needs rediss://") != std::string::npos);
 }
 
 TEST_CASE("TLS: what is in a certificate cannot forge a line") {

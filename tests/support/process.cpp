@@ -67,10 +67,20 @@ std::string all_of(int fd) {
     _exit(127);
 }
 
+/// Whether a password stands where the program does not look for one, and so cannot wipe it.
+bool hides_secret(const std::vector<std::string>& argv) {
+    for (std::size_t i = 1; i < argv.size(); ++i) {
+        const bool in_store = argv[i].starts_with("--store=") || argv[i - 1] == "--store";
+        if (!in_store && shows_secret(argv[i])) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 Process::Process(const std::vector<std::string>& argv, const Launch& launch)
     : starts_with_secret_(std::ranges::any_of(argv, shows_secret)),
+      keeps_secret_(hides_secret(argv)),
       out_(scratch()),
       err_(scratch()) {
     const auto input = scratch(launch.input);
@@ -82,6 +92,7 @@ Process::Process(const std::vector<std::string>& argv, const Launch& launch)
 Process::Process(Process&& other) noexcept
     : pid_(std::exchange(other.pid_, 0)),
       starts_with_secret_(other.starts_with_secret_),
+      keeps_secret_(other.keeps_secret_),
       out_(std::move(other.out_)),
       err_(std::move(other.err_)),
       status_(other.status_) {}
@@ -130,7 +141,8 @@ std::string Process::err() const {
 
 /// Looks at the arguments of all that run.
 void Process::watch() const {
-    if (status_ || (starts_with_secret_ && out().empty() && err().empty())) return;
+    if (status_ || keeps_secret_) return;
+    if (starts_with_secret_ && out().empty() && err().empty()) return;
     std::vector<pid_t> tree{pid_};
     for (std::size_t i = 0; i < tree.size(); ++i) {
         check_no_secret(read_file("/proc/" + std::to_string(tree[i]) + "/cmdline"),

@@ -49,7 +49,8 @@ private:
     void watch() const;
 
     pid_t pid_ = 0;
-    bool starts_with_secret_ = false;
+    bool starts_with_secret_ = false;  ///< in the arguments
+    bool keeps_secret_ = false;        ///< and the program cannot wipe it there
     guard::Descriptor out_;
     guard::Descriptor err_;
     std::optional<int> status_;

@@ -9,15 +9,23 @@
 namespace store::redis {
 namespace {
 
-/// CRC-16/XMODEM, bit by bit: it is needed for one key in a run, if at all.
+/// The CRC-16/XMODEM of each byte.
+constexpr auto crc_of_byte = [] {
+    std::array<unsigned, 256> table{};
+    for (unsigned byte = 0; byte < table.size(); ++byte) {
+        unsigned crc = byte << 8U;
+        for (int bit = 0; bit < 8; ++bit)
+            crc = ((crc & 0x8000U) != 0 ? (crc << 1U) ^ 0x1021U : crc << 1U) & 0xFFFFU;
+        table.at(byte) = crc;
+    }
+    return table;
+}();
+
 unsigned crc16(std::string_view bytes) noexcept {
     unsigned crc = 0;
-    for (const char byte : bytes) {
-        crc ^= static_cast<unsigned>(static_cast<std::uint8_t>(byte)) << 8U;
-        for (int bit = 0; bit < 8; ++bit)
-            crc = (crc & 0x8000U) != 0 ? (crc << 1U) ^ 0x1021U : crc << 1U;
-    }
-    return crc & 0xFFFFU;
+    for (const char byte : bytes)
+        crc = (crc << 8U & 0xFFFFU) ^ crc_of_byte[(crc >> 8U) ^ static_cast<std::uint8_t>(byte)];
+    return crc;
 }
 
 std::string_view cut_word(std::string_view& text) noexcept {

@@ -1,7 +1,5 @@
 // TLS as the user meets it: options, messages, exit statuses, signals.
-#include <arpa/inet.h>
 #include <doctest/doctest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -11,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/listening_socket.hpp"
 #include "support/program.hpp"
 #include "support/tls_server.hpp"
 
@@ -42,30 +41,17 @@ void check_told(const Outcome& outcome, int status, const std::string& says) {
 /// Accepts connections, by the kernel, and says nothing.
 class SilentHost {
 public:
-    SilentHost() {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof address;
-        auto* name = reinterpret_cast<sockaddr*>(&address);
-        REQUIRE(bind(socket_.get(), name, size) == 0);
-        REQUIRE(listen(socket_.get(), 16) == 0);
-        REQUIRE(getsockname(socket_.get(), name, &size) == 0);
-        url_ = "rediss://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-    }
-
-    [[nodiscard]] const std::string& url() const noexcept { return url_; }
+    [[nodiscard]] std::string url() const { return "rediss://127.0.0.1:" + host_.port; }
     /// Whether somebody has connected and sent something.
     [[nodiscard]] bool has_heard() {
-        client_ = guard::Descriptor{accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
+        client_ = guard::Descriptor{accept4(host_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC)};
         char byte = '\0';
         return recv(client_.get(), &byte, 1, 0) == 1;
     }
 
 private:
-    guard::Descriptor socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    ListeningSocket host_;
     guard::Descriptor client_;
-    std::string url_;
 };
 
 }  // namespace

@@ -24,6 +24,7 @@
 #include "store/redis/session.hpp"
 #include "store/redis/tls.hpp"
 #include "store/store.hpp"
+#include "support/listening_socket.hpp"
 #include "support/program.hpp"
 #include "support/tls_server.hpp"
 
@@ -103,40 +104,31 @@ void check_refused(const std::string& url, const TlsAccess& tls, Fault fault,
 class Listener {
 public:
     explicit Listener(std::function<void(int)> serve = {}) : serve_(std::move(serve)) {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof address;
-        auto* name = reinterpret_cast<sockaddr*>(&address);
-        REQUIRE(bind(socket_.get(), name, size) == 0);
-        REQUIRE(listen(socket_.get(), 16) == 0);
-        REQUIRE(getsockname(socket_.get(), name, &size) == 0);
-        port_ = std::to_string(ntohs(address.sin_port));
         if (serve_) thread_ = std::thread([this] { run(); });
     }
     ~Listener() {
         // Wakes a thread in accept(2).
-        shutdown(socket_.get(), SHUT_RDWR);
+        shutdown(listening_.socket.get(), SHUT_RDWR);
         if (thread_.joinable()) thread_.join();
     }
     Listener(const Listener&) = delete;
     Listener& operator=(const Listener&) = delete;
 
     [[nodiscard]] std::string url(const std::string& host = "127.0.0.1") const {
-        return "rediss://" + host + ":" + port_;
+        return "rediss://" + host + ":" + listening_.port;
     }
 
 private:
     void run() {
         for (;;) {
-            const guard::Descriptor client{accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
+            const guard::Descriptor client{
+                accept4(listening_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC)};
             if (!client) return;
             serve_(client.get());
         }
     }
 
-    guard::Descriptor socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    std::string port_;
+    support::ListeningSocket listening_;
     std::function<void(int)> serve_;
     std::thread thread_;
 };

@@ -1,6 +1,5 @@
 #include "support/cutting_proxy.hpp"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -14,20 +13,6 @@
 
 namespace support {
 namespace {
-
-guard::Descriptor listen_on_any_port(std::string& port) {
-    guard::Descriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* name = reinterpret_cast<sockaddr*>(&address);
-    if (bind(socket.get(), name, size) != 0 || listen(socket.get(), 16) != 0 ||
-        getsockname(socket.get(), name, &size) != 0)
-        throw std::runtime_error("the proxy cannot listen");
-    port = std::to_string(ntohs(address.sin_port));
-    return socket;
-}
 
 guard::Descriptor connect_to(const std::string& path) {
     guard::Descriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
@@ -43,7 +28,6 @@ guard::Descriptor connect_to(const std::string& path) {
 CuttingProxy::CuttingProxy(std::string server_socket, const Cut& cut)
     : server_socket_(std::move(server_socket)),
       cut_(cut),
-      listener_(listen_on_any_port(port_)),
       stop_(eventfd(0, EFD_CLOEXEC)),
       thread_([this] { run(); }) {}
 
@@ -59,7 +43,7 @@ std::vector<std::size_t> CuttingProxy::ends(Way way) {
 
 void CuttingProxy::run() {
     for (;;) {
-        std::vector<pollfd> entries{{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+        std::vector<pollfd> entries{{stop_.get(), POLLIN, 0}, {listener_.socket.get(), POLLIN, 0}};
         for (const auto& pair : pairs_) {
             entries.push_back({pair.silent ? -1 : pair.client.get(), POLLIN, 0});
             entries.push_back({pair.silent || pair.ending ? -1 : pair.server.get(), POLLIN, 0});
@@ -73,12 +57,12 @@ void CuttingProxy::run() {
             serve(pair, client, server);
         }
         std::erase_if(pairs_, [](const Pair& pair) { return !pair.client; });
-        if (entries[1].revents != 0 && listener_) accept_one();
+        if (entries[1].revents != 0 && listener_.socket) accept_one();
     }
 }
 
 void CuttingProxy::accept_one() {
-    Pair pair{guard::Descriptor{accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)},
+    Pair pair{guard::Descriptor{accept4(listener_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC)},
               connect_to(server_socket_)};
     if (!pair.client || !pair.server) return;
     const int on = 1;
@@ -124,7 +108,7 @@ bool CuttingProxy::forward(Pair& pair, Way way) {
 
 void CuttingProxy::cut(Pair& pair) {
     has_cut_ = true;
-    if (cut_.for_good) listener_.reset();
+    if (cut_.for_good) listener_.socket.reset();
     if (cut_.manner == Manner::silence) {
         pair.silent = true;
         return;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "guard/descriptor.hpp"
+#include "support/listening_socket.hpp"
 
 namespace support {
 
@@ -40,7 +41,7 @@ public:
 
     /// With `login`, such as USER:PASSWORD.
     [[nodiscard]] std::string url(const std::string& login = {}) const {
-        return "redis://" + (login.empty() ? "" : login + "@") + "127.0.0.1:" + port_;
+        return "redis://" + (login.empty() ? "" : login + "@") + "127.0.0.1:" + listener_.port;
     }
     /// How many bytes have gone that way so far.
     [[nodiscard]] std::size_t passed(Way way) const noexcept { return passed_[index(way)]; }
@@ -68,8 +69,7 @@ private:
 
     std::string server_socket_;
     Cut cut_;
-    std::string port_;
-    guard::Descriptor listener_;
+    ListeningSocket listener_;
     guard::Descriptor stop_;
     std::list<Pair> pairs_;
     std::array<std::atomic<std::size_t>, 2> passed_{};

@@ -97,14 +97,6 @@ long Slot::waiting_at(const RedisNode& server) const {
     return count.empty() || count.starts_with("ERROR") ? 0 : std::stol(count);
 }
 
-long Slot::listening_at(const RedisNode& server) const {
-    std::istringstream channels{server.command({"PUBSUB", "CHANNELS"}).value_or("")};
-    long count = 0;
-    for (std::string channel; std::getline(channels, channel);)
-        if (channel.starts_with("{" + key() + "}:queue:")) ++count;
-    return count;
-}
-
 long Slot::left_at(const RedisNode& server) const {
     const auto left = server.command({"PTTL", key()}).value_or("");
     return left.empty() || left.starts_with("ERROR") ? 0 : std::stol(left);

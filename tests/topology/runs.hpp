@@ -45,8 +45,6 @@ public:
     [[nodiscard]] std::string key() const { return support::key_of(name_); }
     /// How many wait by the word of this server.
     [[nodiscard]] long waiting_at(const support::RedisNode& server) const;
-    /// How many of those hear what it tells them: who was cut off is not at once back.
-    [[nodiscard]] long listening_at(const support::RedisNode& server) const;
     /// ms that are left of the lease there; 0 or less where there is none.
     [[nodiscard]] long left_at(const support::RedisNode& server) const;
     /// Starts briefs by these names, each when the one before is in the queue there.

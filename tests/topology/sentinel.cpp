@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "support/listening_socket.hpp"
 #include "support/redis_server.hpp"
 #include "support/sentinels.hpp"
 #include "topology/runs.hpp"
@@ -30,26 +31,6 @@ Sentinels& guarded_sentinels() {
     sentinels.heal();
     return sentinels;
 }
-
-/// A port that takes connections and says nothing.
-class SilentPort {
-public:
-    SilentPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof address;
-        REQUIRE(bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
-        REQUIRE(listen(socket_.get(), 8) == 0);
-        getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address), &size);
-        port_ = std::to_string(ntohs(address.sin_port));
-    }
-    [[nodiscard]] const std::string& port() const { return port_; }
-
-private:
-    guard::Descriptor socket_;
-    std::string port_;
-};
 
 std::string url_of(const std::vector<std::string>& ports, const std::string& path = "main") {
     std::string hosts;
@@ -111,8 +92,8 @@ TEST_CASE("--min-replicas: nobody stays with a primary that others take for dead
 
 TEST_CASE("sentinels are asked in turn: those that are dead, silent or none are passed over") {
     auto& sentinels = shared_sentinels();
-    const SilentPort silent;
-    Slot slot("agent:in-turn", url_of({free_port(), silent.port(), shared_redis().port(),
+    const ListeningSocket silent;
+    Slot slot("agent:in-turn", url_of({free_port(), silent.port, shared_redis().port(),
                                        sentinels.sentinel(0).port()}));
     auto run = slot.brief("run");
     CHECK(run.wait() == 0);
@@ -140,8 +121,8 @@ TEST_CASE("where no sentinel helps, the status and the message say why") {
         CHECK(says(err, port));
     }
     SUBCASE("they are all silent") {
-        const SilentPort silent;
-        CHECK(says(fails(url_of({silent.port()}), 69), silent.port()));
+        const ListeningSocket silent;
+        CHECK(says(fails(url_of({silent.port}), 69), silent.port));
     }
     SUBCASE("it is no sentinel") {
         CHECK(says(fails(url_of({shared_redis().port()}), 78), "no sentinel"));

@@ -33,4 +33,10 @@ inline constexpr Deadline never = Deadline::max();
     return span > never - from ? never : from + span;
 }
 
+/// When the first of `parties` has had its equal share of the time from now until `until`.
+[[nodiscard]] inline Deadline first_share(Deadline until, std::size_t parties) noexcept {
+    const auto now = BootClock::now();
+    return after(now, (until - now) / static_cast<Duration::rep>(parties));
+}
+
 }  // namespace guard

@@ -76,9 +76,8 @@ Result<Descriptor> connect_to_any(const std::vector<SocketAddress>& addresses, D
                                   Poller& poller) {
     Error last = unreachable("no address");
     for (std::size_t i = 0; i < addresses.size(); ++i) {
-        const auto now = guard::BootClock::now();
-        const auto share = (until - now) / static_cast<long>(addresses.size() - i);
-        auto socket = connect_to(addresses[i], guard::after(now, share), poller);
+        const auto share = guard::first_share(until, addresses.size() - i);
+        auto socket = connect_to(addresses[i], share, poller);
         if (socket || socket.error().fault == Fault::interrupted) return socket;
         last = socket.error();
     }
@@ -122,7 +121,7 @@ Result<Done> Connection::log_in(const Endpoint& endpoint, Deadline until, Poller
     const auto demand = [&](std::initializer_list<std::string_view> command) -> Result<Done> {
         const auto reply = request({command.begin(), command.size()}, until, poller);
         if (!reply) return reply.error();
-        if ((*reply)->type == REDIS_REPLY_ERROR) return plain_words(text_of(**reply));
+        if (is_error(**reply)) return plain_words(text_of(**reply));
         return Done{};
     };
     if (endpoint.password) {
@@ -164,7 +163,7 @@ Result<bool> Connection::subscribe(const std::string& channel, Deadline until, P
     const std::array<std::string_view, 2> resp3{"HELLO", "3"};
     const auto hello = request(resp3, until, poller);
     if (!hello) return hello.error();
-    if ((*hello)->type == REDIS_REPLY_ERROR) return false;
+    if (is_error(**hello)) return false;
     in_cluster_ = field(**hello, "mode") == "cluster";
 
     const std::array<std::string_view, 2> subscription{"SUBSCRIBE", channel};

@@ -4,15 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
+#include "store/redis/scan.hpp"
 #include "store/redis/server_findings.hpp"
-#include "store/redis/server_route.hpp"
 #include "store/redis/session.hpp"
 #include "store/redis/trial.hpp"
 
@@ -39,16 +37,10 @@ constexpr std::array<std::string_view, 2> agentscope_prefixes{"agentscope:sandbo
 constexpr std::string_view give_rights =
     "give the user the rights that sandbox-lock doctor --acl prints";
 
-long long number_in(std::string_view digits) noexcept {
-    long long number = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), number);  // else it stays 0
-    return number;
-}
-
 /// The answer to TIME: seconds and microseconds.
 Duration time_in(const redisReply& reply) noexcept {
-    return std::chrono::seconds{number_in(text_at(reply, 0))} +
-           std::chrono::microseconds{number_in(text_at(reply, 1))};
+    return std::chrono::seconds{number_in(text_at(reply, 0)).value_or(0)} +
+           std::chrono::microseconds{number_in(text_at(reply, 1)).value_or(0)};
 }
 
 class RedisExaminer final : public Examiner {
@@ -78,7 +70,6 @@ private:
     Result<Reply> evaluate(const Script& script, std::size_t key_count,
                            std::initializer_list<std::string_view> arguments);
     Result<bool> count(KeyCount& count, Session& session, Deadline until);
-    Result<bool> count(KeyCount& count, Deadline until);
     const Endpoint& server() const { return session_.route().server(); }
     Deadline soon() const { return after(BootClock::now(), access_.response_timeout); }
 
@@ -362,32 +353,15 @@ Result<Done> RedisExaminer::settings() {
 
 /// Adds what one server has; false where SCAN is not allowed.
 Result<bool> RedisExaminer::count(KeyCount& count, Session& session, Deadline until) {
-    const auto pattern = literal_pattern(count.prefix) + "*";
-    std::set<std::string> keys;  // SCAN may name one more than once
-    std::string cursor = "0";
+    Scan scan(count.prefix);
     if (const auto up = session.connect(soon(), *poller_); !up) return up.error();
     do {
-        const auto reply =
-            session.request({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, soon(), *poller_);
-        if (!reply) return reply.error();
-        if (is_error(**reply)) return false;
-        cursor = std::string(text_at(**reply, 0));
-        const auto* list = element_at(**reply, 1);
-        for (std::size_t i = 0; list != nullptr && i < list->elements; ++i)
-            keys.insert(std::string(text_at(*list, i)));
-    } while (cursor != "0" && BootClock::now() < until);
-    count.keys += static_cast<long long>(keys.size());
-    count.complete = count.complete && cursor == "0";
-    return true;
-}
-
-Result<bool> RedisExaminer::count(KeyCount& count_, Deadline until) {
-    const auto masters = session_.route().masters();
-    if (masters.size() == 1) return count(count_, session_, until);
-    for (const auto& master : masters) {
-        Session session{route_to(master)};
-        if (auto counted = count(count_, session, until); !counted || !*counted) return counted;
-    }
+        const auto page = scan.next(session, soon(), *poller_);
+        if (!page) return page.error();
+        if (!scan.take(**page)) return false;
+    } while (!scan.is_complete() && BootClock::now() < until);
+    count.keys += static_cast<long long>(scan.keys().size());
+    count.complete = count.complete && scan.is_complete();
     return true;
 }
 
@@ -395,18 +369,22 @@ Result<Done> RedisExaminer::keys() {
     std::vector<KeyCount> counts{{practice_->key_prefix}};
     for (const auto prefix : agentscope_prefixes)
         if (prefix != practice_->key_prefix) counts.push_back({std::string(prefix)});
-    if (const auto known = session_.explore(soon(), *poller_); !known) return known.error();
     const Deadline until = after(BootClock::now(), counting);
-    for (auto& each : counts) {
-        const auto counted = count(each, until);
-        if (!counted) return counted.error();
-        if (!*counted) {
-            lacks("keys",
-                  "not known: the right to SCAN is missing, which status without KEY needs");
-            return Done{};
+    bool allowed = true;
+    const auto done = on_each_master(session_, soon(), *poller_, [&](Session& its) -> Result<Done> {
+        for (auto& each : counts) {
+            if (!allowed) break;
+            const auto counted = count(each, its, until);
+            if (!counted) return counted.error();
+            allowed = *counted;
         }
-    }
-    (*tell_)(find_keys(counts));
+        return Done{};
+    });
+    if (!done) return done;
+    if (allowed)
+        (*tell_)(find_keys(counts));
+    else
+        lacks("keys", "not known: the right to SCAN is missing, which status without KEY needs");
     return Done{};
 }
 

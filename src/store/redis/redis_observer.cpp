@@ -4,11 +4,10 @@
 #include <array>
 #include <chrono>
 #include <memory>
-#include <set>
 #include <span>
 
 #include "store/redis/keys.hpp"
-#include "store/redis/server_route.hpp"
+#include "store/redis/scan.hpp"
 #include "store/redis/session.hpp"
 
 namespace store::redis {
@@ -42,8 +41,6 @@ private:
     Result<Reply> connected(Session& session, Poller& poller, const auto& ask);
     Result<Reply> evaluate(Session& session, const Script& script, const std::string& key,
                            std::initializer_list<std::string_view> arguments, Poller& poller);
-    Result<std::set<std::string>> keys_with(const std::string& prefix, Session& session,
-                                            Poller& poller);
     Result<SlotState> look(const std::string& key, Session& session, Poller& poller);
     Result<Done> add_held(const std::string& prefix, Session& session, Poller& poller,
                           std::vector<SlotState>& slots);
@@ -58,12 +55,8 @@ Result<Reply> RedisObserver::connected(Session& session, Poller& poller, const a
     if (auto up = session.connect(guard::after(BootClock::now(), connect_timeout_), poller); !up)
         return up.error();
     auto reply = ask(guard::after(BootClock::now(), response_timeout_));
-    if (!reply) {
-        session.drop();
-        return reply.error();
-    }
-    if ((*reply)->type == REDIS_REPLY_ERROR) return session.named(plain_words(text_of(**reply)));
-    return reply;
+    if (!reply) session.drop();
+    return session.accepted(std::move(reply));
 }
 
 /// On the slot's key and its companions; on the key alone while its hash slot is being moved.
@@ -80,33 +73,17 @@ Result<Reply> RedisObserver::evaluate(Session& session, const Script& script,
     });
 }
 
-/// By SCAN, which does not stop the server as KEYS would, and may name a key more than once.
-Result<std::set<std::string>> RedisObserver::keys_with(const std::string& prefix, Session& session,
-                                                       Poller& poller) {
-    const auto pattern = literal_pattern(prefix) + "*";
-    std::set<std::string> keys;
-    std::string cursor = "0";
-    do {
-        const auto reply = connected(session, poller, [&](Deadline until) {
-            return session.request({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, until,
-                                   poller);
-        });
-        if (!reply) return reply.error();
-        const auto* list = element_at(**reply, 1);
-        if (list == nullptr)
-            return session.named({Fault::internal, "its answer to SCAN makes no sense"});
-        cursor = std::string(text_at(**reply, 0));
-        for (std::size_t i = 0; i < list->elements; ++i)
-            keys.insert(std::string(text_at(*list, i)));
-    } while (cursor != "0");
-    return keys;
-}
-
 Result<Done> RedisObserver::add_held(const std::string& prefix, Session& session, Poller& poller,
                                      std::vector<SlotState>& slots) {
-    const auto keys = keys_with(prefix, session, poller);
-    if (!keys) return keys.error();
-    for (const auto& key : *keys) {
+    Scan scan(prefix);
+    do {
+        const auto page = connected(
+            session, poller, [&](Deadline until) { return scan.next(session, until, poller); });
+        if (!page) return page.error();
+        if (!scan.take(**page))
+            return session.named({Fault::internal, "its answer to SCAN makes no sense"});
+    } while (!scan.is_complete());
+    for (const auto& key : scan.keys()) {
         auto slot = look(key, session, poller);
         if (!slot) return slot.error();
         if (!slot->holder.empty()) slots.push_back(std::move(*slot));
@@ -117,19 +94,11 @@ Result<Done> RedisObserver::add_held(const std::string& prefix, Session& session
 /// In a cluster each master has keys of its own.
 Result<std::vector<SlotState>> RedisObserver::held(const std::string& prefix, Poller& poller) {
     const auto until = guard::after(BootClock::now(), connect_timeout_);
-    if (const auto up = session_.connect(until, poller); !up) return up.error();
-    if (const auto known = session_.explore(until, poller); !known) return known.error();
-    const auto masters = session_.route().masters();
     std::vector<SlotState> slots;
-    if (masters.size() == 1) {
-        if (const auto done = add_held(prefix, session_, poller, slots); !done) return done.error();
-    } else {
-        for (const auto& master : masters) {
-            Session session{route_to(master)};
-            if (const auto done = add_held(prefix, session, poller, slots); !done)
-                return done.error();
-        }
-    }
+    const auto done = on_each_master(session_, until, poller, [&](Session& session) {
+        return add_held(prefix, session, poller, slots);
+    });
+    if (!done) return done.error();
     std::ranges::sort(slots, {}, &SlotState::key);
     // A key that is just being moved is found at either node.
     const auto [first, last] = std::ranges::unique(slots, {}, &SlotState::key);

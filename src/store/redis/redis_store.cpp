@@ -277,7 +277,7 @@ RedisStore::Attempt RedisStore::ask_entry(bool holds_back, Deadline until, Polle
 
 RedisStore::Attempt RedisStore::read_answer(const redisReply& reply, Deadline asked) {
     if (is_error(reply, "TRYAGAIN")) return {.outcome = Attempt::moving};
-    if (reply.type == REDIS_REPLY_ERROR)
+    if (is_error(reply))
         return {.outcome = Attempt::failed,
                 .error = session_.named(plain_words(text_of(reply))),
                 // The route may lead to another one, that does not say so.
@@ -501,7 +501,7 @@ Result<bool> RedisStore::held_by(const std::string& token, Deadline until, Polle
     });
     if (!reply) return reply.error();
     const auto said = text_of(**reply);
-    if ((*reply)->type == REDIS_REPLY_ERROR && !said.starts_with("WRONGTYPE"))
+    if (is_error(**reply) && !is_error(**reply, "WRONGTYPE"))
         return session_.named(plain_words(said));
     return (*reply)->type == REDIS_REPLY_STRING && said == token;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace store::redis {
 namespace {
@@ -110,6 +111,12 @@ std::string_view text_of(const redisReply& reply) noexcept {
 std::string_view text_at(const redisReply& reply, std::size_t index) noexcept {
     const auto* element = element_at(reply, index);
     return element == nullptr ? std::string_view{} : text_of(*element);
+}
+
+std::optional<std::uint64_t> number_in(std::string_view text) noexcept {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc{} ? std::optional(number) : std::nullopt;
 }
 
 bool is_error(const redisReply& reply, std::string_view start) noexcept {

@@ -2,6 +2,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,9 @@ using Reply = std::unique_ptr<redisReply, FreeReply>;
 /// otherwise.
 [[nodiscard]] std::string_view text_of(const redisReply& reply) noexcept;
 [[nodiscard]] std::string_view text_at(const redisReply& reply, std::size_t index) noexcept;
+
+/// The number that `text` begins with.
+[[nodiscard]] std::optional<std::uint64_t> number_in(std::string_view text) noexcept;
 
 /// Whether it is an error reply that begins with `start`.
 [[nodiscard]] bool is_error(const redisReply& reply, std::string_view start = {}) noexcept;

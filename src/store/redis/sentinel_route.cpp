@@ -9,7 +9,6 @@
 namespace store::redis {
 namespace {
 
-using guard::BootClock;
 using guard::Deadline;
 using guard::Done;
 using guard::Error;
@@ -77,9 +76,8 @@ Result<Connection> SentinelRoute::open(Deadline until, Poller& poller) {
     auto& sentinels = address_.sentinels;
     std::optional<Error> failure;
     for (std::size_t i = 0; i < sentinels.size(); ++i) {
-        const auto now = BootClock::now();
-        const auto share = (until - now) / static_cast<long>(sentinels.size() - i);
-        auto connection = open_by(sentinels[i], guard::after(now, share), poller);
+        const auto share = guard::first_share(until, sentinels.size() - i);
+        auto connection = open_by(sentinels[i], share, poller);
         if (connection) {
             const auto next = sentinels.begin() + static_cast<std::ptrdiff_t>(i + 1);
             std::rotate(sentinels.begin(), next, sentinels.end());
@@ -137,7 +135,7 @@ Result<Named> SentinelRoute::ask(Connection& connection, Deadline until, Poller&
                      "it wants a login with the right to SENTINEL: see --sentinel-user and "
                      "--sentinel-password-file ('" +
                          std::string(said) + "')"};
-    if ((*address)->type == REDIS_REPLY_ERROR)
+    if (is_error(**address))
         return Error{Fault::configuration, "it is no sentinel ('" + std::string(said) + "')"};
     if ((*address)->type == REDIS_REPLY_NIL)
         return Error{Fault::configuration, "it knows no master '" + address_.master_name +
@@ -149,7 +147,7 @@ Result<Named> SentinelRoute::ask(Connection& connection, Deadline until, Poller&
     const std::array<std::string_view, 3> state_command{"SENTINEL", "MASTER", address_.master_name};
     const auto state = connection.request(state_command, until, poller);
     if (!state) return state.error();
-    if ((*state)->type == REDIS_REPLY_ERROR) return named;
+    if (is_error(**state)) return named;
     const bool is_known =
         field(**state, "ip") == named.server.host && field(**state, "port") == named.server.port;
     const auto age = field(**state, "role-reported-time");
@@ -163,7 +161,7 @@ Result<Done> SentinelRoute::check_role(Connection& connection, Deadline until, P
     constexpr std::array<std::string_view, 1> command{"ROLE"};
     const auto role = connection.request(command, until, poller);
     if (!role) return role.error();
-    if ((*role)->type == REDIS_REPLY_ERROR) {
+    if (is_error(**role)) {
         // The right is optional: a replica refuses to write anyway.
         if (text_of(**role).starts_with("NOPERM")) return Done{};
         return plain_words(text_of(**role));

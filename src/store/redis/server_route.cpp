@@ -10,7 +10,6 @@
 namespace store::redis {
 namespace {
 
-using guard::BootClock;
 using guard::Deadline;
 using guard::Done;
 using guard::Error;
@@ -65,9 +64,8 @@ Result<Connection> ServerRoute::open(Deadline until, Poller& poller) {
     Error last{Fault::internal, ""};
     const std::size_t tried = is_named ? 1 : candidates.size();
     for (std::size_t i = 0; i < tried; ++i) {
-        const auto now = BootClock::now();
-        const auto share = (until - now) / static_cast<long>(tried - i);
-        auto connection = Connection::open(candidates[i], guard::after(now, share), poller);
+        const auto share = guard::first_share(until, tried - i);
+        auto connection = Connection::open(candidates[i], share, poller);
         if (connection) {
             current_ = candidates[i];
             return connection;

@@ -45,8 +45,7 @@ Result<Reply> Session::evaluate(const Script& script, std::span<const std::strin
     auto reply = request(command, until, poller);
     if (!reply) return reply;
     // Either right is enough.
-    const bool refused = is_error(**reply, "NOSCRIPT") || is_error(**reply, "NOPERM");
-    if (!refused || !connection_) return reply;
+    if (!is_error(**reply, "NOSCRIPT") && !is_error(**reply, "NOPERM")) return reply;
     command[0] = "EVAL";
     command[1] = script.text;
     return request(command, until, poller);
@@ -56,9 +55,10 @@ Result<Reply> Session::request(std::span<const std::string_view> command, Deadli
                                Poller& poller) {
     for (int turns = 0;; ++turns) {
         answered_aside_ = false;
+        if (const auto up = connect(until, poller); !up) return up.error();
         auto reply = connection_->request(command, until, poller);
         if (!reply) return named(reply.error());
-        if ((*reply)->type != REDIS_REPLY_ERROR || turns == most_turns) return reply;
+        if (!is_error(**reply) || turns == most_turns) return reply;
         switch (route_->heed(text_of(**reply))) {
             case Turn::gone:
                 drop();
@@ -69,7 +69,6 @@ Result<Reply> Session::request(std::span<const std::string_view> command, Deadli
                 return request_aside(command, until, poller);
             case Turn::elsewhere:
                 drop();
-                if (const auto up = connect(until, poller); !up) return up.error();
         }
     }
 }
@@ -81,6 +80,11 @@ Result<Reply> Session::request_aside(std::span<const std::string_view> command, 
     auto reply = aside->request(command, until, poller);
     if (!reply) return named(reply.error());
     answered_aside_ = true;
+    return reply;
+}
+
+Result<Reply> Session::accepted(Result<Reply> reply) const {
+    if (reply && is_error(**reply)) return named(plain_words(text_of(**reply)));
     return reply;
 }
 
@@ -100,6 +104,7 @@ Result<bool> Session::track(Deadline until, Poller& poller) {
 }
 
 Result<Done> Session::explore(Deadline until, Poller& poller) {
+    if (const auto up = connect(until, poller); !up) return up;
     if (explored_ == connections_) return Done{};
     auto done = route_->explore(*connection_, until, poller);
     if (!done) return named(done.error());

@@ -22,20 +22,22 @@ public:
     /// Connects where that is not done yet.
     guard::Result<guard::Done> connect(guard::Deadline until, guard::Poller& poller);
 
-    /// Runs a script on a server that is connected: EVALSHA, and EVAL where the server does not
-    /// know it yet. The reply may be an error reply.
+    /// Runs a script, by `request`: EVALSHA, and EVAL where the server does not know it yet. The
+    /// reply may be an error reply.
     guard::Result<Reply> evaluate(const Script& script, std::span<const std::string_view> keys,
                                   std::initializer_list<std::string_view> arguments,
                                   guard::Deadline until, guard::Poller& poller);
 
-    /// Sends one command to a server that is connected, and to another where this one says so: then
-    /// the session is connected to that, or to none where that failed.
+    /// Sends one command, connected or not, and to another server where this one says so: then the
+    /// session is connected to that, or to none where that failed.
     guard::Result<Reply> request(std::span<const std::string_view> command, guard::Deadline until,
                                  guard::Poller& poller);
     guard::Result<Reply> request(std::initializer_list<std::string_view> command,
                                  guard::Deadline until, guard::Poller& poller) {
         return request(std::span(command.begin(), command.size()), until, poller);
     }
+    /// `reply`, or an error reply as an error about this store.
+    [[nodiscard]] guard::Result<Reply> accepted(guard::Result<Reply> reply) const;
     /// Whether the last reply came from a server that this session is not connected to, as the hash
     /// slot is being moved there.
     [[nodiscard]] bool answered_aside() const noexcept { return answered_aside_; }
@@ -53,8 +55,7 @@ public:
         return connection_ && (connection_->in_cluster() || route_->fails_over());
     }
 
-    /// On a server that is connected: finds out, once for each connection, what other servers there
-    /// are.
+    /// Finds out, once for each connection, what other servers there are.
     guard::Result<guard::Done> explore(guard::Deadline until, guard::Poller& poller);
 
     /// Waits for the time, until interrupted, until there is a message, or until the server closes

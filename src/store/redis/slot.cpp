@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 namespace store::redis {
 namespace {
@@ -28,12 +27,6 @@ std::string milliseconds(Duration span) {
 }
 
 }  // namespace
-
-std::optional<std::uint64_t> number_in(std::string_view text) noexcept {
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc{} ? std::optional(number) : std::nullopt;
-}
 
 /// While the hash slot is being moved, some of the keys are at either node and a script cannot have
 /// them all.
@@ -66,28 +59,26 @@ Result<Reply> Slot::enter(const Place& place, bool holds_back, Deadline until, P
 
 Result<std::uint64_t> Slot::next_fence(Deadline until, Poller& poller) {
     const std::array<std::string_view, 1> key{keys_.fence};
-    const auto reply =
-        session_.evaluate(count_script, key, {milliseconds(fence_ttl)}, until, poller);
+    const auto reply = session_.accepted(
+        session_.evaluate(count_script, key, {milliseconds(fence_ttl)}, until, poller));
     if (!reply) return reply.error();
-    if (is_error(**reply)) return session_.named(plain_words(text_of(**reply)));
     const auto fence = number_in(text_of(**reply));
     if (!fence) return session_.named({Fault::internal, "its answer for a fence makes no sense"});
     return *fence;
 }
 
 Result<std::string> Slot::renew(bool restore, Deadline until, Poller& poller) {
-    const auto reply =
+    const auto reply = session_.accepted(
         evaluate(renew_script, 1, {claim_.token, milliseconds(claim_.ttl), restore ? "1" : "0"},
-                 until, poller);
+                 until, poller));
     if (!reply) return reply.error();
-    if (is_error(**reply)) return session_.named(plain_words(text_of(**reply)));
     return std::string(text_of(**reply));
 }
 
 Result<Done> Slot::release(const Place& place, Deadline until, Poller& poller) {
-    const auto reply = evaluate(release_script, 4, {claim_.token, place.name()}, until, poller);
+    const auto reply =
+        session_.accepted(evaluate(release_script, 4, {claim_.token, place.name()}, until, poller));
     if (!reply) return reply.error();
-    if (is_error(**reply)) return session_.named(plain_words(text_of(**reply)));
     // A server that has been taken over from may still take it, and the new one never know.
     return wants_replicas() ? replicate("release", poller) : Result<Done>{Done{}};
 }
@@ -102,11 +93,10 @@ Result<Done> Slot::replicate(const char* what, Poller& poller) {
     long long replicas = 0;
     if (session_.connected() && !session_.answered_aside()) {
         const Duration time = std::min(response_timeout_, claim_.ttl / 6);
-        const auto reply =
+        const auto reply = session_.accepted(
             session_.request({"WAIT", std::to_string(min_replicas_), milliseconds(time)},
-                             after(BootClock::now(), time + response_timeout_), poller);
+                             after(BootClock::now(), time + response_timeout_), poller));
         if (!reply) return reply.error();
-        if (is_error(**reply)) return session_.named(plain_words(text_of(**reply)));
         replicas = (*reply)->integer;
     }
     if (replicas >= min_replicas_) return Done{};

@@ -72,7 +72,4 @@ private:
     std::optional<guard::BootClock::time_point> moving_since_;
 };
 
-/// A number as scripts answer it.
-[[nodiscard]] std::optional<std::uint64_t> number_in(std::string_view text) noexcept;
-
 }  // namespace store::redis

@@ -31,9 +31,11 @@ using guard::Level;
 /// How long a failed or interrupted entry may take to clean up behind itself.
 constexpr Duration withdrawal = 500ms;
 
-/// When KILL comes before the lease's end, so that the tree is gone by then.
-Duration kill_margin(Duration ttl) {
-    return std::clamp<Duration>(ttl / 10, 100ms, 1s);
+/// When KILL comes before the lease's end, so that the tree is gone by then; and what it left
+/// elsewhere, where that has to be cleaned up.
+Duration kill_margin(Duration ttl, bool cleans_up) {
+    return cleans_up ? std::clamp<Duration>(ttl / 4, 100ms, 3s)
+                     : std::clamp<Duration>(ttl / 10, 100ms, 1s);
 }
 
 guard::Claim make_claim(const cli::Invocation& invocation) {
@@ -129,8 +131,7 @@ private:
 
     int pass_through() {
         messages_(cli::passing_through());
-        dismiss_warden();
-        return cannot_run(run::exec(invocation_.command, {}, original_));
+        return run_without_lease();
     }
 
     /// Without a lease the command runs only if the store is down and the user wants that. A store
@@ -140,9 +141,28 @@ private:
             return give_up(error);
         withdraw();
         messages_(cli::running_without(error));
-        dismiss_warden();
-        return cannot_run(run::exec(invocation_.command, {}, original_));
+        return run_without_lease();
     }
+
+    /// This process becomes the command, unless something is left to do behind it.
+    int run_without_lease() {
+        if (!cleans_up()) {
+            dismiss_warden();
+            return cannot_run(run::exec(invocation_.command, {}, original_));
+        }
+        if (!warden_) fork_warden();
+        if (!*warden_) return fail(warden_->error());
+        const auto terminal = run::Terminal::controlling();
+        auto keeper = make_keeper();
+        auto order = make_order({guard::never, 0}, terminal.has_value());
+        order.environment.clear();
+        keeper.start(order, {});
+        const auto end = keeper.finish();
+        if (terminal && keeper.killed()) terminal->restore();
+        return status_of(end, false);
+    }
+
+    bool cleans_up() const { return invocation_.container || !settings_.cleanups.empty(); }
 
     int cannot_run(int error) {
         messages_(cli::cannot_run(invocation_.command.front(), error));
@@ -207,16 +227,24 @@ private:
              fmt::format("SANDBOX_LOCK_FENCE={}", lease.fence)},
             messages_.line(cli::keeper_killed()) + "\n",
             ends_when_lost ? lease.deadline : guard::never,
-            kill_margin(settings_.lease_ttl),
+            kill_margin(settings_.lease_ttl, cleans_up()),
             grace(),
             !has_terminal,
-            settings_.wait_descendants};
+            settings_.wait_descendants,
+            invocation_.container,
+            settings_.cleanups,
+            settings_.cleanup_timeout,
+            cli::lease_lost};
+    }
+
+    run::Keeper make_keeper() {
+        return {std::move(**warden_), signals_, original_,
+                [this](const guard::Report& report) { messages_(report); }};
     }
 
     int hold(const guard::Lease& lease) {
         const auto terminal = run::Terminal::controlling();
-        run::Keeper keeper{std::move(**warden_), signals_,
-                           [this](const guard::Report& report) { messages_(report); }};
+        auto keeper = make_keeper();
         messages_.may_wait(false);
         const auto started = BootClock::now();
         keeper.start(make_order(lease, terminal.has_value()), store_->anchor());
@@ -241,16 +269,37 @@ private:
         if (lapses && !settings_.renew && too_short)
             messages_(cli::ttl_too_short(held, settings_.lease_ttl));
         if (lost) return;
-        if (keeper.killed()) {
-            // Nobody knows what goes on elsewhere, say in a container.
-            messages_(lapses ? cli::left_to_lapse(settings_.lease_ttl) : cli::freed_after_kill());
-            if (lapses) return;
-        }
+        const auto closed_for = linger_after(keeper);
+        if (!closed_for) return;
         run::Undisturbed undisturbed;
         const Duration patience = keeper.ran_out() ? withdrawal : settings_.connect_timeout;
-        const auto done = store_->release(guard::after(BootClock::now(), patience), undisturbed);
+        const auto until = guard::after(BootClock::now(), patience);
+        const auto done = *closed_for > Duration::zero()
+                              ? store_->release_after(*closed_for, until, undisturbed)
+                              : store_->release(until, undisturbed);
         messages_(done ? cli::released(held)
                        : cli::release_failed(done.error(), settings_.lease_ttl));
+    }
+
+    /// How long the slot stays closed; none: until the lease ends. After a KILL nobody knows what
+    /// goes on elsewhere, say in a container, unless a cleanup has ended it.
+    std::optional<Duration> linger_after(const run::Keeper& keeper) {
+        using Cleanup = run::Keeper::Cleanup;
+        const bool lapses = store_->leases_lapse();
+        const bool by_us = keeper.killed() || keeper.ended_as_asked() || keeper.ran_out();
+        const bool lingers = settings_.linger && by_us;
+        if (keeper.cleanup() == Cleanup::failed && lapses) {
+            messages_(cli::closed_after_cleanup(settings_.lease_ttl));
+            return std::nullopt;
+        }
+        if (lingers) {
+            if (*settings_.linger > Duration::zero()) messages_(cli::lingers(*settings_.linger));
+            return settings_.linger;
+        }
+        if (keeper.cleanup() == Cleanup::failed) messages_(cli::freed_after_cleanup());
+        if (!keeper.killed() || keeper.cleanup() != Cleanup::none) return Duration::zero();
+        messages_(lapses ? cli::left_to_lapse(settings_.lease_ttl) : cli::freed_after_kill());
+        return lapses ? std::nullopt : std::optional(Duration::zero());
     }
 
     int status_of(const run::RunEnd& end, bool lost) {

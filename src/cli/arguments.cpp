@@ -51,16 +51,24 @@ SettingOptions::SettingOptions(CLI::App& app, Words words, std::span<const Group
         if (std::ranges::find(groups, setting.group) == groups.end()) continue;
         if (!mentioned(setting.flags, words)) continue;
         const std::string flags{setting.flags};
-        auto* option = setting.value.empty() ? app.add_flag(flags) : app.add_option(flags, text_);
-        options_.emplace_back(setting.name(), option->take_last());
+        auto* option = setting.repeats         ? app.add_option(flags, texts_)
+                       : setting.value.empty() ? app.add_flag(flags)
+                                               : app.add_option(flags, text_);
+        if (setting.repeats)
+            option->allow_extra_args(false)->take_all();
+        else
+            option->take_last();
+        options_.emplace_back(setting.name(), option);
     }
     if (mentioned("--config", words)) app.add_option("--config", config_)->take_last();
 }
 
 std::map<std::string_view, std::string> SettingOptions::given() const {
+    constexpr std::string_view separator{&between_texts, 1};
     std::map<std::string_view, std::string> values;
     for (const auto& [name, option] : options_)
-        if (option->count() > 0) values[name] = option->results().back();
+        if (option->count() > 0)
+            values[name] = fmt::format("{}", fmt::join(option->reduced_results(), separator));
     return values;
 }
 

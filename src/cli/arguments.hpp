@@ -34,6 +34,7 @@ public:
 
 private:
     std::vector<std::pair<std::string_view, CLI::Option*>> options_;
+    std::vector<std::string> texts_;
     std::string text_;  ///< what CLI11 assigns to; the options' own results are what is read
     std::string config_;
 };

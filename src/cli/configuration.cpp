@@ -71,22 +71,19 @@ std::vector<std::string> default_configuration_files() {
     return files;
 }
 
-Result<std::vector<ConfiguredValue>> read_configuration(const std::string& path) {
+Result<std::vector<Configured>> read_configuration(const std::string& path) {
     const auto text = read_text(path);
     if (!text) return text.error();
     std::istringstream stream{*text};
     CLI::ConfigBase toml;
     toml.comment('\0');  // they are gone already
-    std::vector<ConfiguredValue> values;
+    std::vector<Configured> values;
     for (const auto& item : toml.from_config(stream)) {
         if (!item.parents.empty())
             return Error{Fault::configuration, "configuration file '" + path +
                                                    "': it has a table, [" + item.parents.front() +
                                                    "], but takes plain 'name = value' lines only"};
-        if (item.inputs.size() != 1)
-            return Error{Fault::configuration, "configuration file '" + path + "': '" + item.name +
-                                                   "' takes one value, in quotes if it has spaces"};
-        values.push_back({item.name, item.inputs.front()});
+        values.push_back({item.name, item.inputs});
     }
     return values;
 }

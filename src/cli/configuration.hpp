@@ -7,19 +7,18 @@
 
 namespace cli {
 
-/// One `name = value` of a configuration file.
-struct ConfiguredValue {
+/// One `name = value` of a configuration file, or `name = [value, ...]`.
+struct Configured {
     std::string name;
-    std::string value;
+    std::vector<std::string> values;
 };
 
 /// The configuration files there are, the one that counts most last: the system's, then the user's
 /// ($XDG_CONFIG_HOME, else ~/.config).
 [[nodiscard]] std::vector<std::string> default_configuration_files();
 
-/// Reads a file in TOML, of which single values outside of tables are used. One that cannot be read
-/// is an error.
-[[nodiscard]] guard::Result<std::vector<ConfiguredValue>> read_configuration(
-    const std::string& path);
+/// Reads a file in TOML, of which values and lists of them outside of tables are used. One that
+/// cannot be read is an error.
+[[nodiscard]] guard::Result<std::vector<Configured>> read_configuration(const std::string& path);
 
 }  // namespace cli

@@ -24,7 +24,8 @@ using guard::Result;
 
 constexpr std::array groups{Group::store, Group::output};
 /// The doctor looks at what a run would do, and so takes what a run takes.
-constexpr std::array groups_of_doctor{Group::entering, Group::lease, Group::store, Group::output};
+constexpr std::array groups_of_doctor{Group::entering, Group::lease, Group::ending, Group::store,
+                                      Group::output};
 
 /// What the commands have in common.
 struct Line {

@@ -51,18 +51,24 @@ const Setting* setting_named(std::string_view name) noexcept {
 }
 
 Result<Done> add_configured(Origins& origins, const std::string& path, int rank) {
-    const auto values = read_configuration(path);
-    if (!values) return values.error();
-    for (const auto& [name, value] : *values) {
+    const auto configured = read_configuration(path);
+    if (!configured) return configured.error();
+    for (const auto& [name, values] : *configured) {
         const Setting* setting = setting_named(name);
         if (setting == nullptr)
             return Error{Fault::configuration,
                          fmt::format("configuration file '{}': unknown setting '{}': use the long "
                                      "options' names, such as lease-ttl",
                                      path, name)};
+        if (values.size() != 1 && !setting->repeats)
+            return Error{Fault::configuration,
+                         fmt::format("configuration file '{}': '{}' takes one value, in quotes if "
+                                     "it has spaces",
+                                     path, name)};
         note(origins, setting->name(),
-             {fmt::format("configuration file '{}': {}", path, name), value, Fault::configuration,
-              rank});
+             {fmt::format("configuration file '{}': {}", path, name),
+              fmt::format("{}", fmt::join(values, std::string_view{&between_texts, 1})),
+              Fault::configuration, rank});
     }
     return Done{};
 }

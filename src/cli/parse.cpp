@@ -11,6 +11,8 @@
 #include "cli/help.hpp"
 #include "cli/inspection.hpp"
 #include "cli/origins.hpp"
+#include "container/client_line.hpp"
+#include "guard/random_id.hpp"
 #include "version.hpp"
 
 namespace cli {
@@ -37,7 +39,8 @@ struct CommandLine {
     std::vector<std::string> command;
 };
 
-constexpr std::array every_group{Group::entering, Group::lease, Group::store, Group::output};
+constexpr std::array every_group{Group::entering, Group::lease, Group::ending, Group::store,
+                                 Group::output};
 
 struct Options {
     CLI::App app{"", "sandbox-lock"};
@@ -117,6 +120,17 @@ Result<std::vector<std::string>> command_of(const CommandLine& line) {
                                     line.shell_command};
 }
 
+/// With --container, what the command starts there is marked.
+Result<container::MarkedLine> marked(const CommandLine& line, std::vector<std::string> command,
+                                     const Settings& settings) {
+    if (settings.container.empty()) return container::MarkedLine{std::move(command), {}};
+    if (line.has_shell_command)
+        return usage(
+            "--container: a shell command cannot be seen through: write docker run or "
+            "docker exec without -c, or use --cleanup");
+    return container::mark_line(command, settings.container, guard::random_id());
+}
+
 }  // namespace
 
 Result<Parsed> parse(int argc, char** argv) {
@@ -137,7 +151,12 @@ Result<Parsed> parse(int argc, char** argv) {
     if (!key) return key.error();
     auto command = command_of(*line);
     if (!command) return command.error();
-    return Parsed{Invocation{std::move(gathered->settings), std::move(*key), std::move(*command),
+    auto work = marked(*line, std::move(*command), gathered->settings);
+    if (!work) return work.error();
+    std::optional<container::Target> target;
+    if (!gathered->settings.container.empty()) target = std::move(work->target);
+    return Parsed{Invocation{std::move(gathered->settings), std::move(*key),
+                             std::move(work->command), std::move(target),
                              std::move(gathered->places), wiped}};
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "cli/settings.hpp"
+#include "container/target.hpp"
 #include "guard/isolation_key.hpp"
 #include "guard/result.hpp"
 
@@ -17,6 +19,7 @@ struct Invocation {
     Settings settings;
     guard::IsolationKey key;
     std::vector<std::string> command;  ///< as it goes to exec; for -c the shell and its string
+    std::optional<container::Target> container;  ///< what it starts there
     /// Where each setting that is not left at its default comes from, for messages, by name.
     std::map<std::string_view, std::string> places;
     bool password_was_in_argv = false;

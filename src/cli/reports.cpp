@@ -91,6 +91,23 @@ Report freed_after_kill() {
         "and the slot is free now"};
 }
 
+Report closed_after_cleanup(Duration ttl) {
+    return {
+        Level::warning, "left-to-lapse",
+        fmt::format("the cleanup failed: the slot stays closed until the lease ends, at most {}",
+                    duration_text(ttl))};
+}
+
+Report freed_after_cleanup() {
+    return {Level::warning, "freed-after-cleanup",
+            "the cleanup failed: what it should have ended may go on, and the slot is free now"};
+}
+
+Report lingers(Duration span) {
+    return {Level::detail, "lingers",
+            fmt::format("the slot stays closed for {} (--linger)", duration_text(span))};
+}
+
 Report released(Duration held) {
     return {Level::detail,
             "released",

@@ -24,6 +24,10 @@ namespace cli {
 [[nodiscard]] guard::Report left_to_lapse(guard::Duration ttl);
 /// The same in a store where nothing lapses.
 [[nodiscard]] guard::Report freed_after_kill();
+/// Nobody knows whether the cleanup that failed has left something behind.
+[[nodiscard]] guard::Report closed_after_cleanup(guard::Duration ttl);
+[[nodiscard]] guard::Report freed_after_cleanup();
+[[nodiscard]] guard::Report lingers(guard::Duration span);
 [[nodiscard]] guard::Report released(guard::Duration held);
 [[nodiscard]] guard::Report release_failed(const guard::Error& error, guard::Duration ttl);
 [[nodiscard]] guard::Report cannot_run(const std::string& command, int error);

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
 #include "cli/duration.hpp"
+#include "container/client_line.hpp"
 #include "guard/isolation_key.hpp"
 
 namespace cli {
@@ -104,6 +106,24 @@ Outcome set_log_format(Settings& settings, std::string_view text) {
     return Done{};
 }
 
+Outcome set_cleanups(Settings& settings, std::string_view text) {
+    settings.cleanups.clear();
+    for (std::size_t start = 0; start <= text.size();) {
+        const auto end = std::min(text.find(between_texts, start), text.size());
+        if (end == start) return refuse("", "a shell command");
+        settings.cleanups.emplace_back(text.substr(start, end - start));
+        start = end + 1;
+    }
+    return Done{};
+}
+
+Outcome set_container(Settings& settings, std::string_view text) {
+    settings.container = std::string(text);
+    if (!container::is_container_name(settings.container))
+        return refuse(text, "a container's name: letters, digits, '_', '.' and '-'");
+    return Done{};
+}
+
 using S = Settings;
 constexpr std::array settings_table{
     Setting{"-n,--nonblock,--nb,--nonblocking", "", Group::entering, "fail if the slot is taken",
@@ -131,6 +151,16 @@ constexpr std::array settings_table{
             set_duration<&S::kill_after>},
     Setting{"--wait-descendants", "", Group::lease, "hold the slot until all descendants are gone",
             set_switch<&S::wait_descendants>},
+
+    Setting{"--cleanup", "COMMAND", Group::ending,
+            "run it before the slot is freed; may be repeated", set_cleanups, true},
+    Setting{"--cleanup-timeout", "TIME", Group::ending, "end a cleanup that takes longer [30s]",
+            set_positive_duration<&S::cleanup_timeout>},
+    Setting{"--container", "NAME", Group::ending,
+            "docker run, docker exec: end the work there, too", set_container},
+    Setting{"--linger", "TIME", Group::ending,
+            "keep a slot closed after KILL [--lease-ttl] or a signal [0]",
+            set_duration<&S::linger>},
 
     Setting{"--store", "URL", Group::store, "where slots are kept [redis://127.0.0.1:6379]",
             set_text<&S::store>},
@@ -167,12 +197,14 @@ constexpr std::array settings_table{
 
 /// Renewal every third must leave room for a request and for ending the tree.
 constexpr Duration shortest_ttl = std::chrono::seconds{1};
+/// A container's end goes through its engine's client, and that takes its time on a busy machine.
+constexpr Duration shortest_ttl_with_container = std::chrono::seconds{10};
 
 }  // namespace
 
 std::string_view title_of(Group group) noexcept {
-    constexpr std::array<std::string_view, 4> titles{"Entering", "Lease and command", "Store",
-                                                     "Output"};
+    constexpr std::array<std::string_view, 5> titles{"Entering", "Lease and command",
+                                                     "End of the run", "Store", "Output"};
     return titles[static_cast<std::size_t>(group)];
 }
 
@@ -203,6 +235,12 @@ Result<Done> check(const Settings& settings) {
                                                duration_text(settings.lease_ttl),
                                                settings.renew ? "renew" : "run anything in",
                                                duration_text(shortest_ttl))};
+    if (!settings.container.empty() && settings.lease_ttl < shortest_ttl_with_container)
+        return Error{Fault::usage,
+                     fmt::format("--lease-ttl {}: too short to end a container in: with "
+                                 "--container, use {} or more",
+                                 duration_text(settings.lease_ttl),
+                                 duration_text(shortest_ttl_with_container))};
     if (settings.quiet && settings.verbose)
         return Error{Fault::usage, "-q/--quiet and -v/--verbose exclude each other: choose one"};
     return Done{};

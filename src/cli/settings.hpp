@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "guard/clock.hpp"
 #include "guard/result.hpp"
@@ -44,13 +45,21 @@ struct Settings {
     guard::Duration kill_after = std::chrono::seconds{5};
     bool wait_descendants = false;
 
+    std::vector<std::string> cleanups;  ///< shell commands, in their order
+    guard::Duration cleanup_timeout = std::chrono::seconds{30};
+    std::optional<guard::Duration> linger;  ///< none: for the ttl after a KILL, else not at all
+    std::string container;                  ///< empty: the command's work is its processes
+
     std::optional<std::string> label;
     bool quiet = false;
     bool verbose = false;
     LogFormat log_format = LogFormat::text;
 };
 
-enum class Group { entering, lease, store, output };
+/// No text of a setting has it.
+inline constexpr char between_texts = '\0';
+
+enum class Group { entering, lease, ending, store, output };
 [[nodiscard]] std::string_view title_of(Group group) noexcept;
 
 /// A setting as it is defined once for all: command line, environment, configuration file, help,
@@ -63,6 +72,8 @@ struct Setting {
     /// Sets it from text; a switch gets `true` or `false`. Errors say what is accepted, not where
     /// the text came from.
     guard::Result<guard::Done> (*apply)(Settings& settings, std::string_view text);
+    /// It may be given several times in one place; the texts come joined by `between_texts`.
+    bool repeats = false;
 
     /// `lease-ttl`: the key in a configuration file.
     [[nodiscard]] std::string_view name() const noexcept;

@@ -26,6 +26,10 @@ struct Message {
         ending,    ///< the warden ends the tree because the lease runs out
         killing,   ///< the tree is being killed by KILL
         survivor,  ///< number: the pid of a process that KILL does not end
+        cleaning,  ///< the tree is gone; cleaning up begins
+        cleaned,   ///< number: whether work that a client had left in a container was ended
+        unclean,   ///< bytes: what could not be cleaned up
+        as_asked,  ///< a signal of ours has ended the command
         ended,     ///< number: the wait status; the tree is gone as far as it has to be
         no_exec,   ///< number: errno of the exec that failed
         no_start,  ///< bytes: why; nothing has run

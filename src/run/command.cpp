@@ -86,7 +86,7 @@ guard::Result<Command> start(const Order& order, pid_t group, const OriginalSign
         if (getppid() != warden) _exit(1);  // it died before prctl
         const int error = program.exec(original);
         (void)!write(write_end.get(), &error, sizeof error);
-        _exit(127);
+        _exit(error == ENOENT ? 127 : 126);
     }
     return Command{pid, order.own_group ? (group > 0 ? group : pid) : getpgrp(),
                    std::move(read_end)};

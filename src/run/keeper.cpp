@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <sstream>
 
 #include "run/inherited.hpp"
 #include "run/terminal.hpp"
@@ -20,8 +21,12 @@ using guard::Wake;
 /// The kernel continues the processes of a group one after the other, and we may be the first.
 constexpr guard::Duration group_continues = std::chrono::milliseconds{50};
 
-Keeper::Keeper(Warden warden, const SignalReader& signals, guard::Reporter reporter)
-    : warden_(std::move(warden)), signals_(signals), reporter_(std::move(reporter)) {}
+Keeper::Keeper(Warden warden, const SignalReader& signals, const OriginalSignals& original,
+               guard::Reporter reporter)
+    : warden_(std::move(warden)),
+      signals_(signals),
+      original_(original),
+      reporter_(std::move(reporter)) {}
 
 void Keeper::start(const Order& order, guard::Descriptor anchor) {
     margin_ = order.margin;
@@ -31,11 +36,16 @@ void Keeper::start(const Order& order, guard::Descriptor anchor) {
     if (!warden_.channel.send({Message::start, 0, order.serialized(), std::move(anchor)}))
         end_ = RunEnd{RunEnd::no_start, 0, "the warden process was killed"};
     close_inherited();
+    if (!order.cleans_up()) return;
+    cleanup_order_ = order;
+    cleanup_order_.command.clear();
 }
 
-/// A warden that has not ended the tree by half the margin is stopped or stuck.
+/// A warden that has not ended the tree by half the margin is stopped or stuck. Cleaning up may
+/// take a little longer.
 void Keeper::watch_over(Deadline deadline) {
-    backstop_ = deadline == guard::never ? guard::never : deadline - margin_ / 2;
+    deadline_ = deadline;
+    backstop_ = deadline == guard::never ? guard::never : deadline - margin_ / (cleaning_ ? 8 : 2);
 }
 
 void Keeper::extended(Deadline deadline) {
@@ -153,7 +163,40 @@ void Keeper::reap() {
         warden_reaped_ = warden_reaped_ || pid == warden_.pid;
         if (pid == command_) status_ = status;
     }
-    if (ending_ && tree_is_gone()) end_ = RunEnd{RunEnd::warden_killed, status_.value_or(0)};
+    if (ending_ && tree_is_gone()) tree_has_ended();
+}
+
+/// The command's, after this process had to end the tree itself.
+void Keeper::tree_has_ended() {
+    killed_tree_ = killed_tree_ || ending_->killed();
+    if (start_cleanup()) return;
+    if (is_second_warden_) told_unclean("the cleanup was killed");
+    end_ = RunEnd{RunEnd::warden_killed, status_.value_or(0)};
+}
+
+/// What a warden would have done that was killed is done by another one.
+bool Keeper::start_cleanup() {
+    if (!cleanup_order_.cleans_up() || is_second_warden_) return false;
+    is_second_warden_ = true;
+    auto warden = Warden::fork(original_);
+    if (!warden) return false;
+    cleanup_order_.deadline = deadline_;
+    cleanup_order_.wait_status = status_.value_or(W_EXITCODE(0, SIGKILL));
+    warden_ = std::move(*warden);
+    warden_reaped_ = false;
+    ending_.reset();
+    unsent_.clear();
+    cleaning_ = true;
+    watch_over(deadline_);
+    return warden_.channel.send({Message::start, 0, cleanup_order_.serialized()});
+}
+
+/// One line for each complaint.
+void Keeper::told_unclean(const std::string& complaints) {
+    cleanup_ = Cleanup::failed;
+    std::istringstream lines{complaints};
+    for (std::string line; std::getline(lines, line);)
+        reporter_({Level::error, "cleanup-failed", line});
 }
 
 bool Keeper::tree_is_gone() const {
@@ -168,7 +211,7 @@ bool Keeper::tree_is_gone() const {
 void Keeper::serve_channel() {
     const auto message = warden_.channel.receive();
     if (!message) {
-        take_over(std::min(BootClock::now() + grace_, backstop_));
+        take_over(std::min(BootClock::now() + (cleaning_ ? guard::Duration{} : grace_), backstop_));
         reporter_({Level::error,
                    "warden-killed",
                    "the warden process was killed: ending the command",
@@ -198,8 +241,24 @@ void Keeper::serve_channel() {
                      "closed while it lives and the lease can be renewed",
                  {{"pid", message->number}}});
             break;
+        case Message::cleaning:
+            cleaning_ = true;
+            watch_over(deadline_);
+            break;
+        case Message::cleaned:
+            cleanup_ = Cleanup::done;
+            if (number != 0)
+                reporter_({Level::warning, "work-left",
+                           "what ran in the container had not ended with its client: ended it"});
+            break;
+        case Message::unclean:
+            told_unclean(message->bytes);
+            break;
+        case Message::as_asked:
+            ended_as_asked_ = true;
+            break;
         case Message::ended:
-            end_ = RunEnd{RunEnd::ended, number};
+            end_ = RunEnd{is_second_warden_ ? RunEnd::warden_killed : RunEnd::ended, number};
             break;
         case Message::no_exec:
             end_ = RunEnd{RunEnd::no_exec, number};
@@ -235,7 +294,7 @@ RunEnd Keeper::finish() {
 }
 
 bool Keeper::killed() const noexcept {
-    return warden_killed_tree_ || (ending_ && ending_->killed());
+    return warden_killed_tree_ || killed_tree_ || (ending_ && ending_->killed());
 }
 
 }  // namespace run

@@ -32,7 +32,8 @@ struct RunEnd {
 /// the end. All of it happens inside `wait`, whatever that waits for.
 class Keeper final : public guard::LeasedRun {
 public:
-    Keeper(Warden warden, const SignalReader& signals, guard::Reporter reporter);
+    Keeper(Warden warden, const SignalReader& signals, const OriginalSignals& original,
+           guard::Reporter reporter);
 
     /// Has the warden start the command, and keep a copy of `anchor` open until its own end. A
     /// failure comes as a RunEnd like any other end.
@@ -50,6 +51,11 @@ public:
 
     /// Whether the tree, or a part of it, had to be killed by KILL.
     [[nodiscard]] bool killed() const noexcept;
+    /// Whether a signal that was sent to us has ended the command.
+    [[nodiscard]] bool ended_as_asked() const noexcept { return ended_as_asked_; }
+    /// What became of the order's cleanup: done, or failed, or none was wanted or had a reason.
+    enum class Cleanup { none, done, failed };
+    [[nodiscard]] Cleanup cleanup() const noexcept { return cleanup_; }
     /// Whether the warden ended the tree because the lease was running out.
     [[nodiscard]] bool ran_out() const noexcept { return ran_out_; }
 
@@ -62,6 +68,9 @@ private:
     void continue_command();
     void reap();
     void take_over(guard::Deadline kill_at);
+    void tree_has_ended();
+    [[nodiscard]] bool start_cleanup();
+    void told_unclean(const std::string& complaints);
     void watch_over(guard::Deadline deadline);
     [[nodiscard]] guard::Deadline act(guard::Deadline now);
     [[nodiscard]] bool tree_is_gone() const;
@@ -69,11 +78,14 @@ private:
 
     Warden warden_;
     const SignalReader& signals_;
+    const OriginalSignals& original_;
     guard::Reporter reporter_;
     TimedPoll poll_;
 
     guard::Duration margin_{};
     guard::Duration grace_{};
+    Order cleanup_order_{};  ///< without the command
+    guard::Deadline deadline_ = guard::never;
     bool shares_group_ = false;  ///< the command is in our process group, where a terminal is
     pid_t command_ = 0;
     std::vector<Message> unsent_;                 ///< what the channel had no room for
@@ -86,6 +98,11 @@ private:
     bool stop_postponed_ = false;
     bool warden_killed_tree_ = false;
     bool ran_out_ = false;
+    bool ended_as_asked_ = false;
+    bool killed_tree_ = false;  ///< by KILL, in the warden's place
+    bool cleaning_ = false;
+    bool is_second_warden_ = false;  ///< the first one was killed; this one only cleans up
+    Cleanup cleanup_ = Cleanup::none;
 };
 
 }  // namespace run

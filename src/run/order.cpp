@@ -13,8 +13,18 @@ struct Fixed {
     guard::Duration grace;
     std::uint32_t own_group;  // no bool: padding would send bytes that were never set
     std::uint32_t wait_descendants;
+    guard::Duration cleanup_timeout;
+    std::uint32_t has_container;
+    std::uint32_t is_exec;
+    std::uint32_t removes;
+    std::int32_t status_if_lost;
+    std::int32_t wait_status;
+    std::int32_t unused;
     std::size_t words;
     std::size_t variables;
+    std::size_t cleanups;
+    std::size_t client_words;
+    std::size_t user_words;
 };
 
 void append(std::string& out, const std::vector<std::string>& strings) {
@@ -39,12 +49,31 @@ std::vector<std::string> take(std::string_view& bytes, std::size_t count) {
 }  // namespace
 
 std::string Order::serialized() const {
-    const Fixed fixed{deadline,          margin, grace, own_group, wait_descendants, command.size(),
-                      environment.size()};
+    const container::Target target = container.value_or(container::Target{});
+    const Fixed fixed{deadline,
+                      margin,
+                      grace,
+                      own_group,
+                      wait_descendants,
+                      cleanup_timeout,
+                      container.has_value(),
+                      target.is_exec,
+                      target.removes,
+                      status_if_lost,
+                      wait_status,
+                      0,
+                      command.size(),
+                      environment.size(),
+                      cleanups.size(),
+                      target.client.size(),
+                      target.as_user.size()};
     std::string out{reinterpret_cast<const char*>(&fixed), sizeof fixed};
     append(out, command);
     append(out, environment);
-    append(out, {last_words});
+    append(out, {last_words, target.name, target.mark});
+    append(out, cleanups);
+    append(out, target.client);
+    append(out, target.as_user);
     return out;
 }
 
@@ -54,15 +83,21 @@ Order Order::deserialized(std::string_view bytes) {
     bytes.remove_prefix(sizeof fixed);
     auto command = take(bytes, fixed.words);
     auto environment = take(bytes, fixed.variables);
-    auto last_words = take(bytes, 1);
-    return {std::move(command),
-            std::move(environment),
-            std::move(last_words.front()),
-            fixed.deadline,
-            fixed.margin,
-            fixed.grace,
-            fixed.own_group != 0,
-            fixed.wait_descendants != 0};
+    auto texts = take(bytes, 3);
+    auto cleanups = take(bytes, fixed.cleanups);
+    auto client = take(bytes, fixed.client_words);
+    auto as_user = take(bytes, fixed.user_words);
+    std::optional<container::Target> target;
+    if (fixed.has_container != 0)
+        target = {fixed.is_exec != 0, fixed.removes != 0,  std::move(client),
+                  std::move(as_user), std::move(texts[1]), std::move(texts[2])};
+    return {std::move(command),    std::move(environment),
+            std::move(texts[0]),   fixed.deadline,
+            fixed.margin,          fixed.grace,
+            fixed.own_group != 0,  fixed.wait_descendants != 0,
+            std::move(target),     std::move(cleanups),
+            fixed.cleanup_timeout, fixed.status_if_lost,
+            fixed.wait_status};
 }
 
 }  // namespace run

@@ -182,10 +182,10 @@ bool is_stopped(pid_t pid) {
     return field(text, "\nState:").find("T (stopped)") != std::string_view::npos;
 }
 
-TreeEnd::TreeEnd(guard::Deadline kill_at, std::vector<pid_t> spared)
+TreeEnd::TreeEnd(guard::Deadline kill_at, std::vector<pid_t> spared, int first)
     : kill_at_(kill_at), spared_(std::move(spared)), pause_(first_pause) {
     for (const pid_t pid : tree()) {
-        kill(pid, SIGTERM);
+        kill(pid, first);
         kill(pid, SIGCONT);  // a stopped process takes its TERM only when it is continued
     }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <optional>
@@ -41,7 +42,8 @@ void become_subreaper(bool on = true) noexcept;
 /// time on, again and again until none is left. It does not reap.
 class TreeEnd {
 public:
-    TreeEnd(guard::Deadline kill_at, std::vector<pid_t> spared);
+    /// `first` is the signal that it begins with, or 0.
+    TreeEnd(guard::Deadline kill_at, std::vector<pid_t> spared, int first = SIGTERM);
 
     /// Moves the KILL to an earlier time.
     void hurry(guard::Deadline kill_at) noexcept;
@@ -51,6 +53,11 @@ public:
 
     /// One that still lives long after the first KILL: another user's, or stuck in the kernel.
     [[nodiscard]] std::optional<pid_t> survivor() const noexcept { return survivor_; }
+
+    [[nodiscard]] guard::Deadline kill_at() const noexcept { return kill_at_; }
+
+    /// Whether nobody is left, reaped and all.
+    [[nodiscard]] bool gone() const { return tree().empty(); }
 
     /// Whether KILL had to be used.
     [[nodiscard]] bool killed() const noexcept { return killed_; }

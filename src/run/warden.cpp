@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "run/cleaning.hpp"
 #include "run/command.hpp"
 #include "run/inherited.hpp"
 #include "run/order.hpp"
@@ -25,6 +26,15 @@ guard::Error no_proc() {
         "/proc cannot be read, and without it the command's descendants cannot be found: mount it"};
 }
 
+/// What a warden left undone that was killed.
+void clean_up(Channel& channel, const Order& order, const OriginalSignals& original) {
+    const auto now = BootClock::now();
+    Cleaning cleaning{channel, order, original, order.deadline};
+    const int status =
+        cleaning.run({Reason::interrupted, order.wait_status, true, now - order.grace, now}, {});
+    channel.send({Message::ended, status});
+}
+
 /// The whole of the warden process.
 void stand_guard(Channel& channel, const OriginalSignals& original, pid_t keeper) {
     prctl(PR_SET_NAME, "sandbox-warden");  // seen by ps; killall of the keeper's name misses it
@@ -40,6 +50,12 @@ void stand_guard(Channel& channel, const OriginalSignals& original, pid_t keeper
     const auto first = channel.receive();  // its descriptor stays open for as long as we live
     if (!first || first->kind != Message::start) return;
     auto order = Order::deserialized(first->bytes);
+    if (order.command.empty()) {
+        setsid();
+        close_inherited();
+        clean_up(channel, order, original);
+        return;
+    }
     if (BootClock::now() >= order.deadline - order.margin) {
         channel.send({Message::late});
         return;

@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <array>
-#include <climits>
 #include <csignal>
-#include <string_view>
+
+#include "container/call.hpp"
+#include "container/work.hpp"
+#include "run/cleaning.hpp"
+#include "run/last_words.hpp"
 
 namespace run {
 
@@ -20,12 +23,12 @@ namespace {
 /// So many messages at most are read before the clock is looked at again.
 constexpr int most_at_once = 64;
 
-/// Writes without ever waiting: a warden that hangs on a full pipe or a terminal after Ctrl-S would
-/// not end the tree. A pipe that poll(2) calls writable takes PIPE_BUF bytes at once: pipe(7).
-void write_if_possible(std::string_view text) noexcept {
-    pollfd err{STDERR_FILENO, POLLOUT, 0};
-    if (poll(&err, 1, 0) != 1 || (err.revents & POLLOUT) == 0) return;
-    (void)!write(STDERR_FILENO, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+/// So long it is tried to find an exec's processes in the container, for a signal to them.
+constexpr guard::Duration longest_search = std::chrono::seconds{2};
+
+/// Whether a signal for `docker exec` goes to what it has started: its client passes none on.
+bool goes_inside(int signal) noexcept {
+    return asks_to_end(signal) || signal == SIGUSR1 || signal == SIGUSR2;
 }
 
 }  // namespace
@@ -37,7 +40,10 @@ Watch::Watch(Channel& channel, Order order, Command command, const OriginalSigna
       command_(std::move(command)),
       original_(original),
       keeper_(keeper),
-      deadline_(order_.deadline) {}
+      deadline_(order_.deadline) {
+    // Done beside the client's start. Should it hang, it ends with the tree.
+    if (runs_exec()) container_id_ = container::start(container::ask_for_id(*order_.container));
+}
 
 void Watch::run() {
     for (Deadline next = last_call(); !over();) {
@@ -48,7 +54,12 @@ void Watch::run() {
         if (fds[0].revents != 0) read_news();
         next = act(BootClock::now());
     }
+    if (order_.cleans_up()) clean_up();
     report();
+}
+
+bool Watch::runs_exec() const noexcept {
+    return order_.container && order_.container->is_exec;
 }
 
 /// Whether the run has ended as far as it has to: DESIGN section 5.
@@ -70,6 +81,7 @@ Deadline Watch::last_call() const noexcept {
 Deadline Watch::act(Deadline now) {
     if (!ending_ && ended_as_asked_) end_tree(now + order_.grace);
     if (!ending_ && now >= last_call()) {
+        lost_ = true;
         end_tree(deadline_ - order_.margin);
         channel_.offer({Message::ending});
     }
@@ -87,10 +99,10 @@ Deadline Watch::act(Deadline now) {
 }
 
 void Watch::end_tree(Deadline kill_at) {
-    if (ending_)
-        ending_->hurry(kill_at);
-    else
-        ending_.emplace(kill_at, std::vector<pid_t>{});
+    if (ending_) return ending_->hurry(kill_at);
+    // An exec's client would only leave: it ends with what runs in the container.
+    ending_.emplace(kill_at, std::vector<pid_t>{}, runs_exec() ? 0 : SIGTERM);
+    if (runs_exec()) signal_inside(SIGTERM);
 }
 
 void Watch::read_news() {
@@ -108,7 +120,7 @@ void Watch::keeper_is_gone() {
     const Deadline at_the_latest =
         deadline_ == guard::never ? guard::never : deadline_ - order_.margin;
     end_tree(std::min(BootClock::now() + order_.grace, at_the_latest));
-    write_if_possible(order_.last_words);
+    write_last_words(order_.last_words);
 }
 
 void Watch::obey(const Message& message) {
@@ -120,11 +132,13 @@ void Watch::obey(const Message& message) {
         case Message::signal:
             note_signal(number);
             pass_on(number);
+            if (order_.container && asks_to_end(number) && original_.heeded(number)) end_soon();
             break;
         case Message::noticed:
             note_signal(number);
             break;
         case Message::stop:
+            lost_ = true;
             end_tree(Deadline{guard::Duration{message.number}});
             break;
         default:
@@ -137,12 +151,37 @@ void Watch::note_signal(int signal) {
     if (asks_to_end(signal) && original_.heeded(signal)) asked_to_end_ = BootClock::now();
 }
 
+/// Who asks for the end of a container's work wants it ended, as by `docker stop`: it has got its
+/// signal, and gets KILL after the grace.
+void Watch::end_soon() {
+    if (!ending_ && !status_)
+        ending_.emplace(BootClock::now() + order_.grace, std::vector<pid_t>{}, 0);
+}
+
+/// By a process of its own, as the engine may hang. Where what runs inside cannot be reached, the
+/// client gets the signal, and what it leaves is met when it has ended.
+void Watch::signal_inside(int signal) {
+    const auto client = command_.pid;
+    const pid_t pid = fork_aside(channel_, [&] {
+        const auto lives = [client] { return kill(client, 0) == 0; };
+        return container::deliver(*order_.container, signal, lives,
+                                  BootClock::now() + longest_search)
+                   ? 0
+                   : 1;
+    });
+    if (pid < 0)
+        kill(client, signal);
+    else
+        deliveries_[pid] = signal;
+}
+
 void Watch::pass_on(int signal) {
     reap();
     if (status_) {  // its pid may be another's by now
         for (const pid_t pid : descendants()) kill(pid, signal);
         return;
     }
+    if (runs_exec() && goes_inside(signal)) return signal_inside(signal);
     keeper_stops_too_ = signal == SIGTSTP;
     const bool means_the_command_alone =
         signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGWINCH || !order_.own_group;
@@ -170,6 +209,10 @@ void Watch::reap() {
          waitid(P_ALL, 0, &child, WEXITED | WSTOPPED | WCONTINUED | WNOHANG) == 0; child = {}) {
         if (child.si_pid == 0) return;
         if (child.si_pid == command_.pid) note(child);
+        if (auto delivery = deliveries_.extract(child.si_pid)) {
+            const bool arrived = child.si_code == CLD_EXITED && child.si_status == 0;
+            if (!arrived && !status_) kill(command_.pid, delivery.mapped());
+        }
     }
 }
 
@@ -207,7 +250,24 @@ void Watch::let_keeper(int signal) const {
     if (getppid() == keeper_) kill(keeper_, signal);
 }
 
+Ending Watch::ending() const {
+    const bool by_signal = WIFSIGNALED(*status_);
+    const bool asked = ended_as_asked_ || channel_.fd() < 0;
+    const Reason reason = lost_       ? Reason::lost
+                          : asked     ? Reason::interrupted
+                          : by_signal ? Reason::signal
+                                      : Reason::exit;
+    return {reason, *status_, ending_ || ended_as_asked_ || by_signal, started_,
+            ending_ ? ending_->kill_at() : BootClock::now() + order_.grace};
+}
+
+void Watch::clean_up() {
+    Cleaning cleaning{channel_, order_, original_, deadline_};
+    status_ = cleaning.run(ending(), container_id_);
+}
+
 void Watch::report() const {
+    if (ended_as_asked_) channel_.send({Message::as_asked});
     if (const int error = command_.failure(); error != 0)
         channel_.send({Message::no_exec, error});
     else

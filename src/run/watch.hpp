@@ -2,10 +2,13 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <optional>
 
 #include "guard/clock.hpp"
+#include "guard/descriptor.hpp"
 #include "run/channel.hpp"
+#include "run/cleaner.hpp"
 #include "run/command.hpp"
 #include "run/order.hpp"
 #include "run/signals.hpp"
@@ -39,6 +42,11 @@ private:
     void note_end(int status);
     void let_keeper(int signal) const;
     void end_tree(guard::Deadline kill_at);
+    [[nodiscard]] bool runs_exec() const noexcept;
+    void end_soon();
+    void signal_inside(int signal);
+    [[nodiscard]] Ending ending() const;
+    void clean_up();
     void report() const;
 
     Channel& channel_;
@@ -52,6 +60,10 @@ private:
 
     std::optional<int> status_;      ///< the command's, once it has ended
     std::optional<TreeEnd> ending_;  ///< set from the first TERM on
+    guard::Deadline started_ = guard::BootClock::now();
+    guard::Descriptor container_id_;     ///< where it will be read, for an exec
+    std::map<pid_t, int> deliveries_{};  ///< processes that bring a signal into the container
+    bool lost_ = false;                  ///< the lease, and so the command was ended
     bool told_killing_ = false;
     bool told_survivor_ = false;
     std::optional<guard::Deadline> asked_to_end_;  ///< when a signal that ends runs came last

@@ -39,6 +39,11 @@ public:
     /// nothing. Idempotent. Gives up at `until`.
     virtual guard::Result<guard::Done> release(guard::Deadline until, guard::Poller& poller) = 0;
 
+    /// Like `release`, but the slot stays closed for `span` yet. Where leases lapse it returns at
+    /// once, and the slot frees itself.
+    virtual guard::Result<guard::Done> release_after(guard::Duration span, guard::Deadline until,
+                                                     guard::Poller& poller) = 0;
+
     /// Whether `token` holds the claim's slot now: a nested call asks for its parent's.
     virtual guard::Result<bool> held_by(const std::string& token, guard::Deadline until,
                                         guard::Poller& poller) = 0;

@@ -49,6 +49,7 @@ public:
                         const OnTaken& on_taken) override;
     Holding hold(const Lease& lease, LeasedRun& run) override;
     Result<Done> release(Deadline until, Poller& poller) override;
+    Result<Done> release_after(Duration span, Deadline until, Poller& poller) override;
     Result<bool> held_by(const std::string& token, Deadline until, Poller& poller) override;
     bool leases_lapse() const noexcept override { return false; }
     Descriptor anchor() const override;
@@ -137,6 +138,11 @@ Result<Done> FileStore::release(Deadline, Poller&) {
     file_->unlock();
     file_.reset();
     return Done{};
+}
+
+Result<Done> FileStore::release_after(Duration span, Deadline until, Poller& poller) {
+    (void)poller.wait(-1, 0, guard::after(BootClock::now(), span));
+    return release(until, poller);
 }
 
 Result<bool> FileStore::held_by(const std::string& token, Deadline, Poller&) {

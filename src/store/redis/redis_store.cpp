@@ -61,6 +61,7 @@ public:
                         const OnTaken& on_taken) override;
     Holding hold(const Lease& lease, LeasedRun& run) override;
     Result<Done> release(Deadline until, Poller& poller) override;
+    Result<Done> release_after(Duration span, Deadline until, Poller& poller) override;
     Result<bool> held_by(const std::string& token, Deadline until, Poller& poller) override;
     bool leases_lapse() const noexcept override { return true; }
     guard::Descriptor anchor() const override { return {}; }
@@ -493,6 +494,12 @@ Result<Done> RedisStore::release(Deadline until, Poller& poller) {
     asked_ = false;
     place_.leave();
     return done;
+}
+
+Result<Done> RedisStore::release_after(Duration span, Deadline until, Poller& poller) {
+    if (span <= Duration::zero()) return release(until, poller);
+    if (!asked_) return Done{};
+    return insist(until, poller, [&](Deadline end) { return slot_.lapse_in(span, end, poller); });
 }
 
 Result<bool> RedisStore::held_by(const std::string& token, Deadline until, Poller& poller) {

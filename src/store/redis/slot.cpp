@@ -75,6 +75,13 @@ Result<std::string> Slot::renew(bool restore, Deadline until, Poller& poller) {
     return std::string(text_of(**reply));
 }
 
+Result<Done> Slot::lapse_in(Duration span, Deadline until, Poller& poller) {
+    const auto reply = session_.accepted(
+        evaluate(renew_script, 1, {claim_.token, milliseconds(span), "0"}, until, poller));
+    if (!reply) return reply.error();
+    return wants_replicas() ? replicate("release", poller) : Result<Done>{Done{}};
+}
+
 Result<Done> Slot::release(const Place& place, Deadline until, Poller& poller) {
     const auto reply =
         session_.accepted(evaluate(release_script, 4, {claim_.token, place.name()}, until, poller));

@@ -46,6 +46,9 @@ public:
 
     /// renew.lua; its answer.
     guard::Result<std::string> renew(bool restore, guard::Deadline until, guard::Poller& poller);
+    /// renew.lua with another ttl, the last one.
+    guard::Result<guard::Done> lapse_in(guard::Duration span, guard::Deadline until,
+                                        guard::Poller& poller);
     /// release.lua
     guard::Result<guard::Done> release(const Place& place, guard::Deadline until,
                                        guard::Poller& poller);

@@ -36,7 +36,7 @@ function __sandbox_lock_place
                     set options no
                 case --wait --timeout --conflict-exit-code --retry-interval --label --lease-ttl \
                     --on-lost --kill-after --store --key-prefix --password-file \
-                    --if-down --min-replicas --sentinel-user --sentinel-password-file \
+                    --cleanup --cleanup-timeout --container --linger --if-down --min-replicas --sentinel-user --sentinel-password-file \
                     --tls-cacert --cacert --tls-cert --cert --tls-key --key --tls-server-name \
                     --connect-timeout --response-timeout --log-format --config
                     set takes_value yes
@@ -113,6 +113,10 @@ complete -c sandbox-lock -n '__sandbox_lock_is_at option' -l no-renew -d 'One le
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l on-lost -x -a 'term\t"End the command" warn\t"Only say so"' -d 'What to do when the lease is lost'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l kill-after -x -d 'From TERM to KILL when ending the command'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option' -l wait-descendants -d 'Hold the slot until all descendants are gone'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l cleanup -x -a '(__fish_complete_command)' -d 'Run it before the slot is freed'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l cleanup-timeout -x -d 'End a cleanup that takes longer'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l container -x -a '(timeout 1 docker ps --format "{{.Names}}" 2>/dev/null)' -d 'End what docker run or exec left there'
+complete -c sandbox-lock -n '__sandbox_lock_is_at option value' -l linger -x -d 'Keep the slot closed after KILL or a signal'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l store -x -a 'file: redis:// rediss:// redis+unix:// redis+sentinel:// rediss+sentinel://' -d 'Where slots are kept'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l key-prefix -x -a 'agentscope:sandbox:lock: agentscope:guard:' -d 'Start of store keys'
 complete -c sandbox-lock -n '__sandbox_lock_is_at option value inspection-option inspection-value' -l password-file -r -F -d "The store's password, on the first line"

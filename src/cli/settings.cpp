@@ -158,8 +158,7 @@ constexpr std::array settings_table{
             set_positive_duration<&S::cleanup_timeout>},
     Setting{"--container", "NAME", Group::ending,
             "docker run, docker exec: end the work there, too", set_container},
-    Setting{"--linger", "TIME", Group::ending,
-            "keep a slot closed after KILL [--lease-ttl] or a signal [0]",
+    Setting{"--linger", "TIME", Group::ending, "keep the slot closed after KILL or a signal",
             set_duration<&S::linger>},
 
     Setting{"--store", "URL", Group::store, "where slots are kept [redis://127.0.0.1:6379]",

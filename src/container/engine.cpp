@@ -92,11 +92,12 @@ std::optional<std::vector<Process>> Engine::processes() const {
     return read_table(answer.output, mark());
 }
 
-std::optional<Engine::Seen> Engine::run_script(std::vector<std::string> as_user, int signal) const {
+std::optional<Engine::Seen> Engine::run_script(std::vector<std::string> as_user, int signal,
+                                               bool first_alone) const {
     std::vector<std::string> words{"exec"};
     words.insert(words.end(), as_user.begin(), as_user.end());
-    words.insert(words.end(),
-                 {id_, "sh", "-c", inside_script, "sh", mark(), std::to_string(signal)});
+    words.insert(words.end(), {id_, "sh", "-c", inside_script, "sh", mark(), std::to_string(signal),
+                               first_alone ? "first" : ""});
     const auto answer = (*this)(std::move(words));
     const auto found = line_after(answer.output, "sandbox-lock:");
     const auto unreadable = line_after(answer.output, "unreadable:");
@@ -104,15 +105,16 @@ std::optional<Engine::Seen> Engine::run_script(std::vector<std::string> as_user,
     return Seen{words_of(*found).size(), words_of(*unreadable)};
 }
 
-std::optional<std::size_t> Engine::signal_inside(int signal) const {
-    auto seen = run_script(target_.as_user, signal);
+std::optional<std::size_t> Engine::signal_inside(int signal, bool first_alone) const {
+    auto seen = run_script(target_.as_user, signal, first_alone);
     if (!seen) return std::nullopt;
     std::size_t found = seen->found;
     // Even root cannot look into another user's process there without the right to trace it.
     std::set<std::string> asked;
     for (const auto& user : seen->unreadable) {
         if (!asked.insert(user).second) continue;
-        if (const auto more = run_script({"--user", user}, signal)) found += more->found;
+        if (const auto more = run_script({"--user", user}, signal, first_alone))
+            found += more->found;
     }
     return found;
 }

@@ -32,9 +32,10 @@ public:
     /// it cannot show them so.
     [[nodiscard]] std::optional<std::vector<Process>> processes() const;
 
-    /// Sends `signal` to the exec's processes by a shell in the container; 0 only looks. How many
-    /// there are; none where that cannot be had.
-    [[nodiscard]] std::optional<std::size_t> signal_inside(int signal) const;
+    /// Sends `signal` to the exec's processes, or to its first one alone, by a shell in the
+    /// container; 0 only looks. How many there are; none where that cannot be had.
+    [[nodiscard]] std::optional<std::size_t> signal_inside(int signal,
+                                                           bool first_alone = false) const;
 
     /// The containers with the mark, as (id, status) such as "Up 2 seconds"; none where the engine
     /// does not say.
@@ -53,8 +54,8 @@ private:
         std::size_t found = 0;
         std::vector<std::string> unreadable;  ///< users
     };
-    [[nodiscard]] std::optional<Seen> run_script(std::vector<std::string> as_user,
-                                                 int signal) const;
+    [[nodiscard]] std::optional<Seen> run_script(std::vector<std::string> as_user, int signal,
+                                                 bool first_alone) const;
     [[nodiscard]] std::optional<bool> is_gone() const;
 
     const Target& target_;

@@ -29,14 +29,17 @@ bool has_word(std::string_view text, std::string_view word, std::string_view sep
     return false;
 }
 
-/// The fourth field of /proc/PID/stat; the second is in parentheses and may hold anything.
-pid_t parent_of(const std::string& folder) {
+/// By /proc/PID/stat: the second field is in parentheses and may hold anything, the fourth is the
+/// parent, the 22nd the time of the start.
+Process read_process(pid_t pid, const std::string& folder) {
     const std::string stat = contents(folder + "/stat");
     std::istringstream fields{stat.substr(std::min(stat.rfind(')') + 1, stat.size()))};
-    std::string state;
-    pid_t parent = 0;
-    fields >> state >> parent;
-    return parent;
+    std::string skipped;
+    Process process{.pid = pid, .parent = 0, .marked = false};
+    fields >> skipped >> process.parent;
+    for (int field = 5; field < 22; ++field) fields >> skipped;
+    fields >> process.started;
+    return process;
 }
 
 }  // namespace
@@ -82,9 +85,9 @@ std::vector<Process> processes_here(std::string_view mark) {
         if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc{})
             continue;
         const std::string folder = "/proc/" + std::string(name);
-        const bool marked =
-            has_word(contents(folder + "/environ"), mark, std::string_view{"\0", 1});
-        found.push_back({pid, parent_of(folder), marked});
+        auto process = read_process(pid, folder);
+        process.marked = has_word(contents(folder + "/environ"), mark, std::string_view{"\0", 1});
+        found.push_back(process);
     }
     return found;
 }

@@ -12,7 +12,8 @@ namespace container {
 struct Process {
     pid_t pid;
     pid_t parent;
-    bool marked;  ///< the mark is in its environment
+    bool marked;                     ///< the mark is in its environment
+    unsigned long long started = 0;  ///< in ticks, where that is known
 };
 
 /// What `ps axeww -o pid,ppid,args` prints on the engine's side (`docker top`): with `e` the

@@ -33,8 +33,10 @@ void pause(Duration span) {
 }
 
 /// By kill(2), where the exec's processes can be seen from here; whether there were any.
-bool signal_from_here(const std::string& mark, int signal) {
-    const auto tree = marked_tree(processes_here(mark));
+bool signal_from_here(const std::string& mark, int signal, bool first_alone = false) {
+    auto tree = marked_tree(processes_here(mark));
+    if (first_alone && !tree.empty())
+        tree = {*std::ranges::min_element(tree, {}, &Process::started)};
     for (const auto& process : tree) kill(process.pid, signal);
     return !tree.empty();
 }
@@ -185,12 +187,12 @@ std::string id_in(const std::string& printed, const Target& target) {
     return is_whole && is_hex && !line.empty() ? line : target.name;
 }
 
-bool deliver(const Target& target, int signal, const std::function<bool()>& client_lives,
-             Deadline until) {
+bool deliver(const Target& target, int signal, bool first_alone,
+             const std::function<bool()>& client_lives, Deadline until) {
     const Engine engine(target, target.name, until);
     for (bool may_be_starting = true; may_be_starting && BootClock::now() < until;) {
-        if (signal_from_here(engine.mark(), signal)) return true;
-        const auto reached = engine.signal_inside(signal);
+        if (signal_from_here(engine.mark(), signal, first_alone)) return true;
+        const auto reached = engine.signal_inside(signal, first_alone);
         if (reached.value_or(0) > 0) return true;
         may_be_starting = client_lives();
         pause(look_interval / 2);

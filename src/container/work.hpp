@@ -18,10 +18,10 @@ namespace container {
 /// The id in what that has printed; else the container's name.
 [[nodiscard]] std::string id_in(const std::string& printed, const Target& target);
 
-/// For an exec: sends `signal` to its processes in the container, as the engine's client passes
-/// none on. Tries again as long as none is found but `client_lives`, for it may be just starting;
-/// false where they could not be reached.
-[[nodiscard]] bool deliver(const Target& target, int signal,
+/// For an exec: sends `signal` to its processes in the container, or to the first one alone, as the
+/// engine's client passes none on. Tries again as long as none is found but `client_lives`, for it
+/// may be just starting; false where they could not be reached.
+[[nodiscard]] bool deliver(const Target& target, int signal, bool first_alone,
                            const std::function<bool()>& client_lives, guard::Deadline until);
 
 /// How a client has ended.

@@ -26,7 +26,13 @@ constexpr int most_at_once = 64;
 /// So long it is tried to find an exec's processes in the container, for a signal to them.
 constexpr guard::Duration longest_search = std::chrono::seconds{2};
 
-/// Whether a signal for `docker exec` goes to what it has started: its client passes none on.
+/// Their meaning is the command's own; its descendants would die of them.
+bool is_for_command_alone(int signal) noexcept {
+    return signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGWINCH;
+}
+
+/// Whether a signal for `docker exec` goes to what it has started: its client passes none on, but
+/// for a new size of the terminal.
 bool goes_inside(int signal) noexcept {
     return asks_to_end(signal) || signal == SIGUSR1 || signal == SIGUSR2;
 }
@@ -164,7 +170,7 @@ void Watch::signal_inside(int signal) {
     const auto client = command_.pid;
     const pid_t pid = fork_aside(channel_, [&] {
         const auto lives = [client] { return kill(client, 0) == 0; };
-        return container::deliver(*order_.container, signal, lives,
+        return container::deliver(*order_.container, signal, is_for_command_alone(signal), lives,
                                   BootClock::now() + longest_search)
                    ? 0
                    : 1;
@@ -183,9 +189,7 @@ void Watch::pass_on(int signal) {
     }
     if (runs_exec() && goes_inside(signal)) return signal_inside(signal);
     keeper_stops_too_ = signal == SIGTSTP;
-    const bool means_the_command_alone =
-        signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGWINCH || !order_.own_group;
-    if (means_the_command_alone)
+    if (is_for_command_alone(signal) || !order_.own_group)
         kill(command_.pid, signal);
     else
         pass_on_to_group(signal);

@@ -16,6 +16,7 @@
 #include "cli/exit_status.hpp"
 #include "cli/help.hpp"
 #include "cli/settings.hpp"
+#include "container/target.hpp"
 #include "support/program.hpp"
 #include "support/redis_server.hpp"
 #include "support/temp_dir.hpp"
@@ -243,9 +244,12 @@ TEST_CASE("manual page: the environment is that of the settings and that of the 
     variables.insert(
         {"REDIS_URL", "REDISCLI_AUTH", "SANDBOX_LOCK_SENTINEL_AUTH", "SHELL", "XDG_CONFIG_HOME"});
 
-    auto run = sandbox_lock(shared_redis().unix_url(), {"agent:man", "--", "env"});
+    auto run =
+        sandbox_lock(shared_redis().unix_url(), {"--cleanup", "env", "agent:man", "--", "env"});
     REQUIRE(run.wait() == 0);
-    auto given = matches(run.out(), "SANDBOX_LOCK_(?!PROGRAM|SOURCE)[A-Z_]+(?==)");
+    CHECK(matches(run.out(), "SANDBOX_LOCK_REASON").empty());
+    variables.insert(container::mark_variable);
+    auto given = matches(run.err(), "SANDBOX_LOCK_(?!PROGRAM|SOURCE)[A-Z_]+(?==)");
     CHECK(given.contains("SANDBOX_LOCK_TOKEN"));
     variables.merge(given);
 
@@ -291,12 +295,12 @@ TEST_CASE("manual page: the example of a configuration file is one") {
     REQUIRE(values);
     CHECK(values->size() > 3);
     cli::Settings settings;
-    for (const auto& [name, value] : *values) {
+    for (const auto& [name, texts] : *values) {
         CAPTURE(name);
         const auto setting = std::ranges::find_if(cli::all_settings(),
                                                   [&](const auto& s) { return s.name() == name; });
         REQUIRE(setting != cli::all_settings().end());
-        CHECK(setting->apply(settings, value));
+        for (const auto& text : texts) CHECK(setting->apply(settings, text));
     }
 }
 

@@ -136,3 +136,28 @@ TEST_CASE("options stop at the first operand after KEY; -c takes a string") {
     CHECK(out({"-nxeo", "agent:o", "echo", "x"}) == "x\n");
     CHECK(out({"-nw5", "agent:o", "echo", "x"}) == "x\n");
 }
+
+TEST_CASE("cleanup commands: those of the strongest place, all of them, in their order") {
+    const TempDir dir;
+    write_file(dir / "sandbox-lock.toml", "cleanup = [\"echo f1\", \"echo 'f2, x'\"]\n");
+    const std::string home = "XDG_CONFIG_HOME=" + (dir / "");
+    const std::string variable = "SANDBOX_LOCK_CLEANUP=echo e";
+    const auto said = [](std::vector<std::string> options, std::vector<std::string> environment) {
+        options.insert(options.end(), {"agent:cleanups", "--", "true"});
+        auto run = sandbox_lock(shared_redis().unix_url(), options, {.environment = environment});
+        CHECK(run.wait() == 0);
+        return run.err();
+    };
+    CHECK(said({}, {home}) == "f1\nf2, x\n");
+    CHECK(said({}, {home, variable}) == "e\n");
+    CHECK(said({"--cleanup", "echo o1", "--cleanup=echo o2"}, {home, variable}) == "o1\no2\n");
+}
+
+TEST_CASE("a list in a configuration file is for settings that repeat") {
+    const TempDir dir;
+    write_file(dir / "sandbox-lock.toml", "label = [\"a\", \"b\"]\n");
+    auto run = sandbox_lock(shared_redis().unix_url(),
+                            {"--config", dir / "sandbox-lock.toml", "agent:x", "--", "true"});
+    CHECK(run.wait() == 78);
+    CHECK(run.err().find("'label' takes one value") != std::string::npos);
+}

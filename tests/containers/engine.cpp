@@ -8,56 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "containers/clients.hpp"
 #include "support/docker_engine.hpp"
 #include "support/program.hpp"
 #include "support/pty.hpp"
 #include "support/redis_server.hpp"
 
+using namespace container_tests;
 using namespace support;
 
 namespace {
-
-using Words = std::vector<std::string>;
-
-Process locked(const DockerEngine& engine, const std::string& slot, const Words& command,
-               Words options = {}, Launch launch = {}) {
-    options.insert(options.end(), {"agent:" + slot, "--"});
-    options.insert(options.end(), command.begin(), command.end());
-    launch.environment.insert(launch.environment.end(), engine.environment().begin(),
-                              engine.environment().end());
-    return sandbox_lock(shared_redis().unix_url(), options, std::move(launch));
-}
-
-bool free(const std::string& slot) {
-    return !shared_redis().command({"GET", key_of("agent:" + slot)});
-}
-
-/// A container in which tests run commands by `docker exec`.
-class Running {
-public:
-    Running(DockerEngine& engine, std::string name) : engine_(engine), name_(std::move(name)) {
-        const auto words = engine.run({"--detach", "--name", name_}, {"sleep", "100000"});
-        engine.docker({words.begin() + 1, words.end()});
-    }
-    ~Running() {
-        Process remove({"docker", "rm", "--force", name_}, {.environment = engine_.environment()});
-        eventually([&] { return remove.ended(); });
-    }
-    Running(const Running&) = delete;
-    Running& operator=(const Running&) = delete;
-
-    [[nodiscard]] Words exec(Words options, const Words& command) const {
-        Words words{"docker", "exec"};
-        words.insert(words.end(), options.begin(), options.end());
-        words.push_back(name_);
-        words.insert(words.end(), command.begin(), command.end());
-        return words;
-    }
-
-private:
-    DockerEngine& engine_;
-    std::string name_;
-};
 
 /// A container's first process gets no signal that it does not handle: pid_namespaces(7).
 const Words heeds_term{"sh", "-c", "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done"};

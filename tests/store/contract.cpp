@@ -94,6 +94,19 @@ TEST_CASE("contract: release is idempotent, and never frees what another holds")
     });
 }
 
+TEST_CASE("contract: a slot that is released after a while stays closed until then") {
+    on_each_store([](const Subject& subject) {
+        Client holder(subject.url, "agent:after-a-while");
+        Client next(subject.url, "agent:after-a-while");
+        REQUIRE(holder.enter());
+        const auto start = BootClock::now();
+        CHECK(holder.store->release_after(600ms, guard::after(start, 2s), holder.undisturbed));
+        CHECK(next.enter());
+        CHECK(BootClock::now() - start >= 600ms);
+        CHECK(next.release());
+    });
+}
+
 TEST_CASE("contract: many contenders never overlap, and the fence grows with each entry") {
     on_each_store([](const Subject& subject) {
         constexpr int contenders = 20;

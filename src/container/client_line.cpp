@@ -21,9 +21,9 @@ struct Syntax {
     std::string_view short_switches;
 };
 
-constexpr std::array<std::string_view, 8> program_switches{
-    "--debug",        "--debug-full",        "--tls",   "--tlsverify", "--remote",
-    "--experimental", "--insecure-registry", "--syslog"};
+constexpr std::array<std::string_view, 10> program_switches{
+    "--debug",        "--debug-full",        "--tls",    "--tlsverify", "--remote",
+    "--experimental", "--insecure-registry", "--syslog", "--noout",     "--transient-store"};
 constexpr std::array<std::string_view, 19> run_switches{"--detach",
                                                         "--disable-content-trust",
                                                         "--env-host",
@@ -124,6 +124,9 @@ Result<MarkedLine> mark_exec(MarkedLine line, const Words& words, std::size_t ve
     auto& target = line.target;
     if (is_on(options, "--detach", "-d"))
         return refuse("-d/--detach would free the slot while the command runs: leave it out");
+    if (std::ranges::any_of(
+            options, [](const Option& option) { return option.value.starts_with(mark_variable); }))
+        return refuse(std::string(mark_variable) + " is the mark of --container: leave it out");
     if (at >= words.size() || words[at] != target.name)
         return refuse("the command runs in '" + (at < words.size() ? words[at] : "") +
                       "', not in '" + target.name +

@@ -121,30 +121,35 @@ const Words converses{"sh", "-c",
                       "trap 'echo resized to $(stty size)' WINCH; trap 'echo interrupted' INT; "
                       "echo fits; until read line; do :; done; echo got $line; exit 5"};
 
-void behaves_the_same(const DockerEngine& engine, const std::string& slot, const Words& client) {
+void behaves_the_same(const DockerEngine& engine, const std::string& slot, const Words& client,
+                      const std::string& container) {
     auto environment = clean_environment(shared_redis().unix_url());
     environment.insert(environment.end(), engine.environment().begin(), engine.environment().end());
     const auto bare = session(client, environment);
-    Words wrapped{program_path(), "agent:" + slot, "--"};
-    wrapped.insert(wrapped.end(), client.begin(), client.end());
-    const auto locked = session(wrapped, environment);
     CHECK(bare.status == 5);
-    CHECK(locked.status == 5);
     CHECK(bare.terminal_restored);
-    CHECK(locked.terminal_restored);
-    CHECK(locked.screen == bare.screen);
-    CHECK(free(slot));
+    for (const Words& options : {Words{}, Words{"--container", container}}) {
+        Words wrapped{program_path()};
+        wrapped.insert(wrapped.end(), options.begin(), options.end());
+        wrapped.insert(wrapped.end(), {"agent:" + slot, "--"});
+        wrapped.insert(wrapped.end(), client.begin(), client.end());
+        const auto locked = session(wrapped, environment);
+        CHECK(locked.status == 5);
+        CHECK(locked.terminal_restored);
+        CHECK(locked.screen == bare.screen);
+        CHECK(free(slot));
+    }
 }
 
 }  // namespace
 
 TEST_CASE("docker run -it behaves on a terminal as without the lock") {
     DockerEngine& engine = shared_engine();
-    behaves_the_same(engine, "run-tty", engine.run({"-it"}, converses));
+    behaves_the_same(engine, "run-tty", engine.run({"-it"}, converses), "run-tty");
 }
 
 TEST_CASE("docker exec -it behaves on a terminal as without the lock") {
     DockerEngine& engine = shared_engine();
     const Running box(engine, "exec-tty");
-    behaves_the_same(engine, "exec-tty", box.exec({"-it"}, converses));
+    behaves_the_same(engine, "exec-tty", box.exec({"-it"}, converses), "exec-tty");
 }

@@ -1,6 +1,7 @@
 // --container: nothing of a job runs in the container when the next one starts, however the job
 // ends.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -162,6 +163,33 @@ TEST_CASE("docker exec: signals reach the job inside, not the client") {
     CHECK(has(job.out(), "bye"));
     CHECK(job.err() == "");
     CHECK(free("exec-signals"));
+}
+
+TEST_CASE(
+    "docker exec: where the engine's processes cannot be seen, a shell in the container helps") {
+    if (geteuid() != 0) return;
+    DockerEngine& engine = shared_engine();
+    const Running box(engine, "exec-unseen");
+    Words words{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child", program_path()};
+    const Words options =
+        with_container("exec-unseen", {"--kill-after", "200ms", "agent:unseen", "--"});
+    words.insert(words.end(), options.begin(), options.end());
+    // An exec for root and one for a user whose processes root may not look into there.
+    for (const char* user : {"root", "nobody"}) {
+        CAPTURE(std::string(user));
+        const auto command = box.exec({}, {"su", user, "-c", deaf});
+        Words whole = words;
+        whole.insert(whole.end(), command.begin(), command.end());
+        auto environment = clean_environment(shared_redis().unix_url());
+        environment.insert(environment.end(), engine.environment().begin(),
+                           engine.environment().end());
+        Process job(whole, {.environment = environment});
+        REQUIRE(is_ready(job));
+        kill(only_child_of(job.pid()), SIGTERM);
+        CHECK(job.wait() == 137);
+        check_nothing_left(engine.docker({"exec", "exec-unseen", "ps", "-o", "pid,args"}));
+        CHECK(free("unseen"));
+    }
 }
 
 TEST_CASE("docker exec: a client that leaves its work behind does not count as a success") {

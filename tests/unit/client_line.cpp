@@ -77,6 +77,7 @@ TEST_CASE("what cannot be seen through, or would not hold, is refused and says w
     refuses("docker exec -u box", "not in 'box'");
     refuses("docker exec -d box true", "--detach");
     refuses("docker exec -itd box true", "--detach");
+    refuses("docker exec --env SANDBOX_LOCK_EXEC=x box true", "SANDBOX_LOCK_EXEC");
     refuses("docker run --detach img", "--detach");
     refuses("docker run -d img", "--detach");
     refuses("docker run --name other img", "'other'");

@@ -42,6 +42,12 @@ struct Program {
     }
 };
 
+/// Between vfork and exec a stop would hold the parent as well, which waits for the exec. That puts
+/// the default action back, as for every signal with a handler.
+void put_off_stop() noexcept {
+    if (::signal(SIGTSTP, [](int) {}) == SIG_IGN) ::signal(SIGTSTP, SIG_IGN);
+}
+
 }  // namespace
 
 int exec(const std::vector<std::string>& command, const std::vector<std::string>& environment,
@@ -84,10 +90,14 @@ guard::Result<Command> start(const Order& order, pid_t group, const OriginalSign
         if (order.own_group) setpgid(0, group);
         prctl(PR_SET_PDEATHSIG, SIGTERM, 0L, 0L, 0L);
         if (getppid() != warden) _exit(1);  // it died before prctl
+        put_off_stop();
         const int error = program.exec(original);
         (void)!write(write_end.get(), &error, sizeof error);
         _exit(error == ENOENT ? 127 : 126);
     }
+    // Here, in its group, TSTP is blocked: what it may have missed is still pending. Sent at once,
+    // it does nothing to a command that had it and stopped: CONT discards it.
+    if (!order.own_group && is_pending(SIGTSTP)) kill(pid, SIGTSTP);
     return Command{pid, order.own_group ? (group > 0 ? group : pid) : getpgrp(),
                    std::move(read_end)};
 }

@@ -33,12 +33,20 @@ void Keeper::start(const Order& order, guard::Descriptor anchor) {
     grace_ = order.grace;
     shares_group_ = !order.own_group;
     watch_over(order.deadline);
+    if (shares_group_) hand_over_stop();
     if (!warden_.channel.send({Message::start, 0, order.serialized(), std::move(anchor)}))
         end_ = RunEnd{RunEnd::no_start, 0, "the warden process was killed"};
     close_inherited();
     if (!order.cleans_up()) return;
     cleanup_order_ = order;
     cleanup_order_.command.clear();
+}
+
+/// A stop that is pending at the warden is one that the command missed, unless this process met it
+/// long ago, while the slot was awaited. (CONT discards pending stops.)
+void Keeper::hand_over_stop() const {
+    kill(warden_.pid, SIGCONT);
+    if (is_pending(SIGTSTP)) kill(warden_.pid, SIGTSTP);
 }
 
 /// A warden that has not ended the tree by half the margin is stopped or stuck. Cleaning up may
@@ -117,10 +125,7 @@ void Keeper::serve_signals() {
         // The warden continues us together with the command: that is no news for the command.
         const bool from_warden = info->ssi_pid == static_cast<std::uint32_t>(warden_.pid);
         if (from_warden || ending_) continue;
-        if (signal == SIGTSTP && shares_group_ && command_ == 0) {
-            postpone_stop();
-            continue;
-        }
+        if (signal == SIGTSTP) continue_at_ = guard::never;  // this stop is newer
         if (signal == SIGCONT && shares_group_) {
             continue_at_ = BootClock::now() + group_continues;
             continue;
@@ -136,13 +141,6 @@ void Keeper::continue_command() {
     if (ending_ || !is_stopped(command_)) return;
     lend_terminal(command_);
     tell_warden({Message::signal, SIGCONT});
-}
-
-/// A stop that hits the child between vfork and exec would hold the warden as well, for ever: it is
-/// undone (CONT also discards a stop that is still pending) and repeated when the command runs.
-void Keeper::postpone_stop() {
-    for (const pid_t pid : descendants()) kill(pid, SIGCONT);
-    stop_postponed_ = true;
 }
 
 /// Whether the command has met this signal already, since it is in our process group.
@@ -222,7 +220,6 @@ void Keeper::serve_channel() {
     switch (message->kind) {
         case Message::started:
             command_ = number;
-            if (stop_postponed_) tell_warden({Message::signal, SIGTSTP});
             break;
         case Message::ending:
             ran_out_ = true;

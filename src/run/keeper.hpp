@@ -64,7 +64,7 @@ private:
     void flush();
     void serve_signals();
     void serve_channel();
-    void postpone_stop();
+    void hand_over_stop() const;
     void continue_command();
     void reap();
     void take_over(guard::Deadline kill_at);
@@ -95,7 +95,6 @@ private:
     std::optional<int> status_;                   ///< the command's, reaped after that
     std::optional<RunEnd> end_;
     bool warden_reaped_ = false;
-    bool stop_postponed_ = false;
     bool warden_killed_tree_ = false;
     bool ran_out_ = false;
     bool ended_as_asked_ = false;

@@ -54,6 +54,11 @@ bool asks_to_end(int signal) noexcept {
     return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM;
 }
 
+bool is_pending(int signal) noexcept {
+    sigset_t pending;
+    return sigpending(&pending) == 0 && sigismember(&pending, signal) == 1;
+}
+
 SignalReader::SignalReader(const sigset_t& set) noexcept
     : fd_(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) {}
 

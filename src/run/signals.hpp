@@ -33,6 +33,9 @@ private:
 /// end.
 [[nodiscard]] bool asks_to_end(int signal) noexcept;
 
+/// Whether this signal, which is blocked, has come to this process and was not read yet.
+[[nodiscard]] bool is_pending(int signal) noexcept;
+
 /// Reads blocked signals as they come: signalfd(2).
 class SignalReader {
 public:

@@ -222,6 +222,20 @@ bool goes_on(pid_t pid) {
     return eventually([&] { return state_of(pid) != 'T' && state_of(pid) != '\0'; });
 }
 
+pid_t warden_of(pid_t keeper) {
+    REQUIRE(eventually([&] { return children_of(keeper).size() == 1; }));
+    return children_of(keeper).front();
+}
+
+/// Writes a script `search` that becomes sandbox-lock, with a PATH as long as the kernel takes: the
+/// search for the command goes on for a tenth of a second and more.
+void write_search(const Desk& desk, const std::string& arguments) {
+    std::string path;
+    while (path.size() < 129000) path += "/-:";
+    write_file(desk / "search",
+               "PATH=" + path + "$PATH exec " + support::program_path() + " " + arguments + "\n");
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -469,11 +483,7 @@ TEST_CASE("Ctrl-Z while the program is still looked for stops the job all the sa
     if (!have_bash()) return;
     Desk desk;
     Shell shell(desk);
-    // A PATH as long as the kernel takes: the search goes on for a tenth of a second and more.
-    std::string path;
-    while (path.size() < 129000) path += "/-:";
-    write_file(desk / "search", "PATH=" + path + "$PATH exec " + support::program_path() +
-                                    " agent:search -- sh plain\n");
+    write_search(desk, "agent:search -- sh plain");
     shell.type("sh search");
     REQUIRE(eventually([&] { return held("agent:search"); }));
     shell.pty().type(ctrl_z);
@@ -486,6 +496,35 @@ TEST_CASE("Ctrl-Z while the program is still looked for stops the job all the sa
     CHECK(shell.prompted());
     CHECK(shell.status() == 7);
     CHECK_FALSE(held("agent:search"));
+}
+
+TEST_CASE("Ctrl-Z before the keeper knows that the command runs stops it once") {
+    if (!have_bash()) return;
+    Desk desk;
+    Shell shell(desk);
+    write_search(desk, "agent:early -- sh job");
+    shell.type("sh search");
+    REQUIRE(eventually([&] { return held("agent:early"); }));
+    const pid_t keeper = shell.keeper();
+    const pid_t warden = warden_of(keeper);
+    // One child has made the command's group, the other looks for the program. The warden waits for
+    // that in vfork(2), and stops before it can tell.
+    REQUIRE(eventually([&] { return children_of(warden).size() == 2; }));
+    kill(warden, SIGSTOP);
+    const pid_t command = desk.command();
+    shell.pty().type(ctrl_z);
+    CHECK(stops(command));
+    kill(warden, SIGCONT);
+    REQUIRE(shell.prompted());
+    CHECK(stops(keeper));
+    shell.type("fg");
+    CHECK(desk.logged("got CONT."));
+    fence(desk, keeper);
+    CHECK(desk.times("got CONT.") == 1);
+    CHECK(goes_on(keeper));
+    desk.end();
+    CHECK(shell.prompted());
+    CHECK(shell.status() == 7);
 }
 
 TEST_CASE("a continued job sees CONT once") {
@@ -511,6 +550,35 @@ TEST_CASE("a continued job sees CONT once") {
         }));
         CHECK(eventually([&] { return !held("agent:cont"); }));
     }
+}
+
+TEST_CASE("Ctrl-Z right after fg stops the job again") {
+    if (!have_bash()) return;
+    Desk desk;
+    Shell shell(desk);
+    shell.type("sandbox-lock agent:again -- sh job");
+    const pid_t command = desk.command();
+    const pid_t keeper = shell.keeper();
+    const pid_t warden = warden_of(keeper);
+    shell.pty().type(ctrl_z);
+    REQUIRE(shell.prompted());
+    kill(warden, SIGSTOP);  // a slow one
+    shell.type("fg");
+    CHECK(desk.logged("got CONT."));
+    shell.pty().type(ctrl_z);
+    CHECK(stops(command));
+    // The time in which the keeper wonders whether it has to pass CONT on.
+    CHECK_FALSE(
+        eventually([&] { return state_of(command) != 'T'; }, std::chrono::milliseconds{200}));
+    kill(warden, SIGCONT);
+    REQUIRE(shell.prompted());
+    CHECK(stops(keeper));
+    CHECK(stops(command));
+    shell.type("fg");
+    CHECK(goes_on(command));
+    desk.end();
+    CHECK(shell.prompted());
+    CHECK(shell.status() == 7);
 }
 
 TEST_CASE("bg lets a stopped job go on in the background, fg brings it back, and Ctrl-C ends it") {
@@ -621,6 +689,25 @@ TEST_CASE("Ctrl-Z and fg work while the slot is taken") {
     desk.end();
     CHECK(shell.prompted());
     CHECK(shell.status() == 7);
+}
+
+TEST_CASE("a Ctrl-Z that the keeper has met while the slot was taken is not the command's") {
+    if (!have_bash()) return;
+    Desk desk;
+    Shell shell(desk);
+    shared_redis().command({"SET", support::key_of("agent:busy"), "foreign", "PX", "600000"});
+    shell.type("sandbox-lock --retry-interval=20ms agent:busy -- sh job");
+    CHECK(shell.pty().shows("waiting"));
+    const pid_t keeper = shell.keeper();
+    shell.pty().type(ctrl_z);
+    CHECK(shell.prompted());
+    CHECK(stops(keeper));
+    kill(keeper, SIGCONT);  // it alone, unlike a shell
+    free("agent:busy");
+    fence(desk, keeper);
+    CHECK(desk.log() == "got USR2.\n");
+    desk.end();
+    CHECK(eventually([&] { return !held("agent:busy"); }));
 }
 
 TEST_CASE("an interactive shell under the lock has job control of its own") {

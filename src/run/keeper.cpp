@@ -32,6 +32,10 @@ void Keeper::start(const Order& order, guard::Descriptor anchor) {
     margin_ = order.margin;
     grace_ = order.grace;
     shares_group_ = !order.own_group;
+    if (order.deadline != guard::never && BootClock::now() >= order.deadline - margin_) {
+        end_ = RunEnd{RunEnd::late};  // the warden would say so, but may seem stuck before it can
+        return;
+    }
     watch_over(order.deadline);
     if (shares_group_) hand_over_stop();
     if (!warden_.channel.send({Message::start, 0, order.serialized(), std::move(anchor)}))

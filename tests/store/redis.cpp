@@ -105,6 +105,35 @@ TEST_CASE("renewal extends, restores a missing key, and gives in to a foreign on
     redis.command({"DEL", client.claim.key});
 }
 
+TEST_CASE("an answer that takes long leaves time to renew, or the slot is asked for again") {
+    RedisServer redis;
+    Client client(redis.unix_url(), "agent:slow", 1s);
+    const auto enter_after = [&](guard::Duration delay) {
+        redis.stop();
+        std::thread helper([&] {
+            std::this_thread::sleep_for(delay);
+            redis.resume();
+        });
+        const auto lease = client.enter(once);
+        helper.join();
+        REQUIRE(lease);
+        return *lease;
+    };
+    SUBCASE("some time has passed: the first renewal comes that much sooner") {
+        const auto lease = enter_after(400ms);
+        client.run.interrupt_at = BootClock::now() + 600ms;
+        CHECK_FALSE(client.store->hold(lease, client.run).lost);
+        REQUIRE_FALSE(client.run.deadlines.empty());
+        CHECK(client.run.deadlines.front() - lease.deadline < 600ms);
+    }
+    SUBCASE("most of the lease has passed") {
+        const auto lease = enter_after(800ms);
+        CHECK(lease.deadline - BootClock::now() > 500ms);
+    }
+    CHECK(client.release());
+    CHECK(redis.command({"EXISTS", client.claim.key}) == "0");
+}
+
 TEST_CASE("a server that cannot serve is named in plain words") {
     RedisServer redis;
     const auto error = [&] {

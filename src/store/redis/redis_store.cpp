@@ -96,6 +96,11 @@ private:
     Attempt ask_entry(bool holds_back, Deadline until, Poller& poller);
     Attempt read_answer(const redisReply& reply, Deadline asked);
     Duration deference();
+    /// Whether so little is left of a new lease that its command might be ended before it is
+    /// renewed.
+    bool is_used_up(const Lease& lease) const {
+        return lease.deadline - BootClock::now() < claim_.ttl / 2;
+    }
     std::optional<Error> verdict(const Attempt& tried, const guard::Patience& patience,
                                  const Contact& contact) const;
     Result<Done> open_ears(Deadline until, Poller& poller);
@@ -145,6 +150,13 @@ Result<Lease> RedisStore::enter(const guard::Patience& patience, Poller& poller,
             contact.answered ? guard::never : std::min(contact.first_answer, patience.until);
         const Attempt tried =
             attempt(std::min(after(BootClock::now(), answer_time), first), poller);
+        if (tried.outcome == Attempt::entered && is_used_up(tried.lease)) {
+            if (BootClock::now() >= patience.until)
+                return session_.named(
+                    {Fault::unreachable, "its answer took more than half of the lease"});
+            contact.answered = true;
+            continue;  // the slot is still ours, or free again
+        }
         if (tried.outcome == Attempt::entered) {
             came_from_queue_ = place_.waits();
             if (!slot_.is_alone()) place_.leave();  // the script has done it
@@ -362,8 +374,11 @@ Duration RedisStore::rest_after(const Attempt& tried, Contact& contact) {
 
 Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
     Deadline deadline = lease.deadline;
-    const Duration beat = claim_.renew ? renewal_interval() : Duration::max();
-    Deadline next = after(BootClock::now(), beat);
+    // Counted from the request, not from its answer: each has to be answered well before the end.
+    const auto next_renewal = [&] {
+        return claim_.renew ? deadline - claim_.ttl + renewal_interval() : guard::never;
+    };
+    Deadline next = next_renewal();
     Deadline settled = after(BootClock::now(), settling);
     Backoff backoff{longest_pause};
     for (;;) {
@@ -384,7 +399,7 @@ Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
             case Renewal::done:
                 if (session_.in_cluster())
                     (void)session_.explore(after(BootClock::now(), answer_time()), run);
-                next = after(BootClock::now(), beat);
+                next = next_renewal();
                 backoff.reset();
                 break;
             case Renewal::foreign:

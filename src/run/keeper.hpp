@@ -56,7 +56,7 @@ public:
     /// What became of the order's cleanup: done, or failed, or none was wanted or had a reason.
     enum class Cleanup { none, done, failed };
     [[nodiscard]] Cleanup cleanup() const noexcept { return cleanup_; }
-    /// Whether the warden ended the tree because the lease was running out.
+    /// Whether the tree was ended because the lease was running out.
     [[nodiscard]] bool ran_out() const noexcept { return ran_out_; }
 
 private:

@@ -154,6 +154,19 @@ TEST_CASE("the warden stopped: the lease is kept, and the end is not missed") {
     }
 }
 
+TEST_CASE("the warden stopped, and the lease runs out: status 79, and the warden goes last") {
+    RedisServer redis;
+    Tree tree(redis, {"--lease-ttl", "2s"}, "warden-stopped-lost");
+    kill(tree.warden, SIGSTOP);
+    redis.stop();
+    // Were the keeper killed just then, the warden would be left to end the tree.
+    REQUIRE(eventually([&] { return !alive(tree.warden); }));
+    CHECK(tree.gone(0s));
+    CHECK(tree.keeper.wait() == 79);
+    CHECK(tree.keeper.err().find("does not act") != std::string::npos);
+    redis.resume();
+}
+
 TEST_CASE("a server that stops answering: the tree is gone before the lease is over, status 79") {
     RedisServer redis;
     Tree tree(redis, {"--lease-ttl", "2s"}, "server-stopped");

@@ -81,18 +81,6 @@ std::optional<Status> read_status(const char* pid) {
     return status;
 }
 
-/// All processes that /proc shows.
-std::vector<Status> all_processes() {
-    std::vector<Status> found;
-    const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
-    if (!proc) return found;
-    while (const dirent* entry = readdir(proc.get())) {
-        if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
-        if (auto status = read_status(entry->d_name)) found.push_back(std::move(*status));
-    }
-    return found;
-}
-
 /// The part of `all` below `root` (a pid of /proc's namespace), down to `depth` generations.
 std::vector<Status> below(pid_t root, const std::vector<Status>& all, int depth) {
     std::unordered_multimap<pid_t, const Status*> by_parent;
@@ -110,6 +98,35 @@ std::vector<Status> below(pid_t root, const std::vector<Status>& all, int depth)
         }
         generation = std::move(next);
     }
+    return found;
+}
+
+/// All numbers in a file of them.
+std::vector<pid_t> numbers_in(const std::string& path) {
+    const guard::Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+    std::string text;
+    std::array<char, 4096> buffer{};
+    for (ssize_t got = 0; file && (got = read(file.get(), buffer.data(), buffer.size())) > 0;)
+        text.append(buffer.data(), static_cast<std::size_t>(got));
+    std::vector<pid_t> numbers;
+    for (std::string_view rest = text; const auto next = number(rest);) numbers.push_back(*next);
+    return numbers;
+}
+
+/// The names in a folder of /proc that are numbers.
+std::vector<std::string> numbered(const std::string& path) {
+    std::vector<std::string> names;
+    const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
+    while (const dirent* entry = folder ? readdir(folder.get()) : nullptr)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') names.emplace_back(entry->d_name);
+    return names;
+}
+
+/// All processes that /proc shows.
+std::vector<Status> all_processes() {
+    std::vector<Status> found;
+    for (const auto& pid : numbered("/proc"))
+        if (auto status = read_status(pid.c_str())) found.push_back(std::move(*status));
     return found;
 }
 
@@ -149,6 +166,19 @@ std::vector<pid_t> descendants() {
     return our_pids_below(no_limit);
 }
 
+std::vector<pid_t> listed_descendants() {
+    const auto self = read_status("self");
+    if (!self || self->ns_pids.size() != 1) return {};
+    std::vector<pid_t> found{self->pid};
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const std::string tasks = "/proc/" + std::to_string(found[i]) + "/task/";
+        for (const auto& task : numbered(tasks))
+            for (const pid_t child : numbers_in(tasks + task + "/children")) found.push_back(child);
+    }
+    found.erase(found.begin());
+    return found;
+}
+
 std::vector<pid_t> children() {
     return our_pids_below(1);
 }
@@ -184,7 +214,7 @@ bool is_stopped(pid_t pid) {
 
 TreeEnd::TreeEnd(guard::Deadline kill_at, std::vector<pid_t> spared, int first)
     : kill_at_(kill_at), spared_(std::move(spared)), pause_(first_pause) {
-    for (const pid_t pid : tree()) {
+    for (const pid_t pid : unspared(descendants())) {
         kill(pid, first);
         kill(pid, SIGCONT);  // a stopped process takes its TERM only when it is continued
     }
@@ -198,7 +228,9 @@ guard::Deadline TreeEnd::step() {
     const auto now = guard::BootClock::now();
     if (now < kill_at_) return kill_at_;
     killed_ = true;
-    const auto left = tree();
+    // At once, however many other processes there are.
+    for (const pid_t pid : unspared(listed_descendants())) kill(pid, SIGKILL);
+    const auto left = unspared(descendants());
     for (const pid_t pid : left) kill(pid, SIGKILL);
     // Who was forked while we looked is met at the next look.
     pause_ = std::min(2 * pause_, longest_pause);
@@ -206,8 +238,7 @@ guard::Deadline TreeEnd::step() {
     return now + pause_;
 }
 
-std::vector<pid_t> TreeEnd::tree() const {
-    auto pids = descendants();
+std::vector<pid_t> TreeEnd::unspared(std::vector<pid_t> pids) const {
     std::erase_if(pids, [&](pid_t pid) { return contains(spared_, pid); });
     return pids;
 }

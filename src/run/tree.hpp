@@ -25,7 +25,12 @@ void become_subreaper(bool on = true) noexcept;
 /// there are no children left.
 [[nodiscard]] std::vector<pid_t> descendants();
 
-/// Whether `pid` is among them. Asked for single processes, so it walks up, not down.
+/// The same by the kernel's lists of children, for which only the tree has to be read and not all
+/// processes of the machine. It may lack more of them, and where there are no such lists, or /proc is
+/// another namespace's, all.
+[[nodiscard]] std::vector<pid_t> listed_descendants();
+
+/// Whether `pid` is among the descendants. Asked for single processes, so it walks up, not down.
 [[nodiscard]] bool is_descendant(pid_t pid);
 
 /// Whether `pid` neither ignores nor handles `signal`: SigIgn and SigCgt of proc(5).
@@ -63,7 +68,7 @@ public:
     [[nodiscard]] bool killed() const noexcept { return killed_; }
 
 private:
-    [[nodiscard]] std::vector<pid_t> tree() const;
+    [[nodiscard]] std::vector<pid_t> unspared(std::vector<pid_t> pids) const;
 
     guard::Deadline kill_at_;
     std::vector<pid_t> spared_;

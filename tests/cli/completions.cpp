@@ -5,13 +5,13 @@
 #include <optional>
 #include <set>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/settings.hpp"
 #include "support/process.hpp"
+#include "support/program.hpp"
 #include "support/pty.hpp"
 #include "support/temp_dir.hpp"
 
@@ -27,9 +27,7 @@ const Offers urls{"file:",         "redis://",          "rediss://",
 const std::string bash_completion = "/usr/share/bash-completion/bash_completion";
 
 std::string completion_file(const std::string& name) {
-    const char* root = std::getenv("SANDBOX_LOCK_SOURCE");
-    if (root == nullptr) throw std::runtime_error("SANDBOX_LOCK_SOURCE is not set: use meson test");
-    return std::string(root) + "/completions/" + name;
+    return support::source_root() + "/completions/" + name;
 }
 
 bool installed(const std::string& program) {

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <regex>
 #include <set>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -27,12 +25,6 @@ namespace {
 
 using Names = std::set<std::string>;
 using Words = std::vector<std::string>;
-
-std::string source_root() {
-    const char* root = std::getenv("SANDBOX_LOCK_SOURCE");
-    if (root == nullptr) throw std::runtime_error("SANDBOX_LOCK_SOURCE is not set: use meson test");
-    return root;
-}
 
 std::string page_path() {
     return source_root() + "/man/sandbox-lock.1";

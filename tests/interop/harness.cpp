@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <regex>
 #include <stdexcept>
+
+#include "support/program.hpp"
 
 namespace interop {
 namespace {
@@ -27,10 +28,7 @@ std::string last_line(std::string text) {
 }  // namespace
 
 std::optional<std::string> cannot_compile() {
-    const char* source = std::getenv("SANDBOX_LOCK_SOURCE");
-    if (source == nullptr)
-        throw std::runtime_error("SANDBOX_LOCK_SOURCE is not set: use meson test");
-    Process build({std::string(source) + "/tests/interop/java/build", compiled()});
+    Process build({source_root() + "/tests/interop/java/build", compiled()});
     switch (build.wait(150s)) {
         case 0:
             return std::nullopt;

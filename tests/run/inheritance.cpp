@@ -76,11 +76,6 @@ std::vector<long> numbers_of(const std::string& stat) {
     return numbers;
 }
 
-bool installed(const std::string& tool) {
-    Process look({"sh", "-c", "command -v " + tool});
-    return look.wait() == 0;
-}
-
 /// Kills what a test let run on its own.
 struct Stray {
     pid_t pid;
@@ -346,38 +341,6 @@ TEST_CASE("with --wait-descendants the slot is held until the daemon is gone") {
     support::write_file(dir / "end", "");
     CHECK(run.wait() == 3);
     CHECK_FALSE(held("agent:daemon"));
-}
-
-TEST_CASE("make keeps its jobserver through the lock") {
-    if (!installed("make")) {
-        MESSAGE("no make here");
-        return;
-    }
-    TempDir dir;
-    support::write_file(dir / "Makefile", "all:\n\t+'" + support::program_path() +
-                                              "' agent:make -- $(MAKE) -f inner\n");
-    // Each job waits until four have started: that many must be able to run, and no more ever do.
-    support::write_file(
-        dir / "inner",
-        "all: 1 2 3 4 5 6 7 8 9 10 11 12\n"
-        "%:\n"
-        "\t@echo + >>log; n=0; while [ $$(grep -c + log) -lt 4 ] && [ $$n -lt 2000 ]; "
-        "do sleep 0.01; n=$$((n+1)); done; sleep 0.02; echo - >>log\n");
-    Launch with;
-    with.environment = support::clean_environment(shared_redis().unix_url());
-    for (const char* name : {"MAKEFLAGS", "MFLAGS", "MAKELEVEL"})
-        with.environment.emplace_back(name);
-    Process make({"make", "-j4", "-C", dir / ""}, with);
-    CHECK(make.wait(support::patience * 2) == 0);
-    CHECK(make.err().empty());
-    int running = 0;
-    int most = 0;
-    for (const char mark : read_file(dir / "log")) {
-        running += mark == '+' ? 1 : mark == '-' ? -1 : 0;
-        most = std::max(most, running);
-    }
-    CHECK(most == 4);
-    CHECK(running == 0);
 }
 
 TEST_CASE("a standard error that nobody reads does not keep the command alive past its lease") {

@@ -15,6 +15,12 @@ std::string program_path() {
     return path;
 }
 
+std::string source_root() {
+    const char* root = std::getenv("SANDBOX_LOCK_SOURCE");
+    if (root == nullptr) throw std::runtime_error("SANDBOX_LOCK_SOURCE is not set: use meson test");
+    return root;
+}
+
 std::vector<std::string> clean_environment(const std::string& store_url) {
     std::vector<std::string> changes{"REDIS_URL", "REDISCLI_AUTH"};
     for (char** variable = environ; *variable != nullptr; ++variable)

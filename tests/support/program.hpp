@@ -10,6 +10,9 @@ namespace support {
 /// Path of the built sandbox-lock.
 [[nodiscard]] std::string program_path();
 
+/// The directory of the project's files.
+[[nodiscard]] std::string source_root();
+
 /// Settings of the tester's own must not leak into tests: an environment for the program with none
 /// of its variables but the given store, and no configuration file.
 [[nodiscard]] std::vector<std::string> clean_environment(const std::string& store_url);

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -18,33 +19,46 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
         text.replace(at, from.size(), to);
 }
 
-/// The lines between .Bd and .Ed below `.Ss TITLE`, without roff's escapes.
-std::string display_below(const std::string& title) {
-    const char* root = std::getenv("SANDBOX_LOCK_SOURCE");
-    if (root == nullptr) throw std::runtime_error("SANDBOX_LOCK_SOURCE is not set: use meson test");
-    std::istringstream page{read_file(std::string(root) + "/man/sandbox-lock.1")};
-    std::string text;
-    std::string section;
-    std::string subsection;
-    bool inside = false;
+struct Recipe {
+    std::string title;
+    std::string text;  ///< what stands in displays, without roff's escapes
+};
+
+std::vector<Recipe> read_recipes() {
+    std::istringstream page{read_file(source_root() + "/man/sandbox-lock.1")};
+    std::vector<Recipe> recipes;
+    bool in_section = false;
+    bool in_display = false;
     for (std::string line; std::getline(page, line);) {
-        if (line.starts_with(".Sh ")) section = line.substr(4);
-        if (line.starts_with(".Ss ")) subsection = line.substr(4);
+        if (line.starts_with(".Sh ")) in_section = line == ".Sh RECIPES";
+        if (!in_section) continue;
+        if (line.starts_with(".Ss ")) recipes.push_back({line.substr(4), ""});
         if (line.starts_with(".Bd ") || line == ".Ed")
-            inside = line != ".Ed" && section == "RECIPES" && subsection == title;
-        else if (inside)
-            text += line + "\n";
+            in_display = line != ".Ed";
+        else if (in_display)
+            recipes.back().text += line + "\n";
     }
-    replace_all(text, "\\&", "");
-    replace_all(text, "\\e", "\\");
-    return text;
+    for (auto& recipe : recipes) {
+        replace_all(recipe.text, "\\&", "");
+        replace_all(recipe.text, "\\e", "\\");
+    }
+    return recipes;
 }
 
 }  // namespace
 
+std::vector<std::string> recipe_titles() {
+    std::vector<std::string> titles;
+    for (const auto& recipe : read_recipes()) titles.push_back(recipe.title);
+    return titles;
+}
+
 std::string recipe(const std::string& title, const Replacements& own_words) {
-    auto text = display_below(title);
-    if (text.empty()) throw std::runtime_error("the manual page has no recipe '" + title + "'");
+    const auto recipes = read_recipes();
+    const auto found = std::ranges::find(recipes, title, &Recipe::title);
+    if (found == recipes.end() || found->text.empty())
+        throw std::runtime_error("the manual page has no recipe '" + title + "'");
+    auto text = found->text;
     for (const auto& [example, own] : own_words) {
         if (text.find(example) == text.npos)
             throw std::runtime_error("the recipe '" + title + "' has no '" + example + "'");

@@ -11,7 +11,9 @@ namespace support {
 
 using Replacements = std::vector<std::pair<std::string, std::string>>;
 
-/// What the subsection of that title in RECIPES of the manual page gives to copy, with one's own
+/// The titles of the subsections of RECIPES in the manual page.
+[[nodiscard]] std::vector<std::string> recipe_titles();
+/// What the subsection of that title gives to copy, with one's own
 /// words in the place of the examples'. Throws where the page has no such title or word.
 [[nodiscard]] std::string recipe(const std::string& title, const Replacements& own_words = {});
 

@@ -1,13 +1,13 @@
 // The workflow step of the manual page, cancelled as GitHub's runner does it on Linux.
 #include <doctest/doctest.h>
 
-#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <future>
 #include <regex>
 #include <string>
 
+#include "support/github_runner.hpp"
 #include "support/program.hpp"
 #include "support/recipes.hpp"
 #include "support/redis_server.hpp"
@@ -16,62 +16,37 @@ using namespace support;
 
 namespace {
 
-const std::string title = "A step of a GitHub workflow";
-
-/// What stands behind `run:`.
-std::string script_of(const std::string& workflow) {
-    std::smatch found;
-    REQUIRE(std::regex_search(workflow, found, std::regex{"\n +run: (.+)"}));
-    return found[1];
-}
-
-struct Cancelled {
-    int by;  ///< the last signal that was needed
-    double seconds;
-};
-
-/// A step whose `make test` is `test`, in a slot of its own.
+/// A step whose `make test` is the script `test`, in a slot of its own.
 class Step {
 public:
     Step(const std::string& slot, const std::string& test, const Replacements& own_words = {})
-        : place_(shared_redis().unix_url()),
-          key_("agent:" + slot),
-          process_(start(test, own_words)) {}
+        : place_(shared_redis().unix_url()), key_("agent:" + slot), step_(start(test, own_words)) {}
 
     [[nodiscard]] bool is_ready() const {
         return eventually([&] { return std::ifstream(place_ / "ready").good(); });
     }
-    /// Only the step's first process is signalled, also by KILL.
-    Cancelled cancel() {
-        const Stopwatch watch;
-        for (const auto& [signal, patience] : {std::pair{SIGINT, 7500ms}, {SIGTERM, 2500ms}}) {
-            process_.signal(signal);
-            if (eventually([&] { return process_.ended(); }, patience))
-                return {signal, watch.seconds()};
-        }
-        process_.signal(SIGKILL);
-        process_.wait();
-        return {SIGKILL, watch.seconds()};
-    }
-    [[nodiscard]] const Workplace& place() const { return place_; }
-    [[nodiscard]] Process& process() { return process_; }
+    int cancel() { return step_.cancel(); }
+    [[nodiscard]] Process& process() { return step_.process(); }
     [[nodiscard]] bool nothing_runs() const { return place_.running().empty(); }
     [[nodiscard]] bool is_free() const { return !shared_redis().command({"GET", key_of(key_)}); }
+    /// Whether the command has got a signal of which it takes this note.
+    [[nodiscard]] bool has_got_one() const { return std::ifstream(place_ / "got").good(); }
 
 private:
-    Process start(const std::string& test, const Replacements& own_words) const {
+    GithubStep start(const std::string& test, const Replacements& own_words) const {
         write_file(place_ / "Makefile", "test:\n\t@sh test.sh\n");
         write_file(place_ / "test.sh", test);
         Replacements words{{"agent:code-agent", key_}};
         words.insert(words.end(), own_words.begin(), own_words.end());
-        write_file(place_ / "step.sh", script_of(recipe(title, words)) + "\n");
-        return place_.start(
-            {"bash", "--noprofile", "--norc", "-e", "-o", "pipefail", place_ / "step.sh"});
+        const auto workflow = recipe("A step of a GitHub workflow", words);
+        std::smatch run;
+        REQUIRE(std::regex_search(workflow, run, std::regex{"\n +run: (.+)"}));
+        return {place_, run[1]};
     }
 
     Workplace place_;
     std::string key_;
-    Process process_;
+    GithubStep step_;
 };
 
 const std::string stay = "touch ready; while :; do sleep 0.02; done\n";
@@ -93,23 +68,21 @@ TEST_CASE("recipe for a GitHub workflow: a cancelled step is over, whatever the 
     auto third = cancelled(needs_term);
     auto fourth = cancelled(deaf);
 
-    CHECK(heeds.cancel().by == SIGINT);
+    CHECK(heeds.cancel() == SIGINT);
     CHECK(heeds.nothing_runs());
     CHECK(heeds.is_free());
 
     // What is left gets KILL in time for the runner, and the slot is left to lapse.
-    const auto left = second.get();
-    CAPTURE(left.seconds);
-    CHECK(left.by == SIGINT);
+    CHECK(second.get() == SIGINT);
     CHECK(leaves.nothing_runs());
     CHECK_FALSE(leaves.is_free());
 
-    CHECK(third.get().by == SIGTERM);
+    CHECK(third.get() == SIGTERM);
     CHECK(needs_term.nothing_runs());
     CHECK(needs_term.is_free());
 
     // The runner's KILL ends nothing but the keeper.
-    CHECK(fourth.get().by == SIGKILL);
+    CHECK(fourth.get() == SIGKILL);
     CHECK(eventually([&] { return deaf.nothing_runs(); }));
     CHECK_FALSE(deaf.is_free());
 }
@@ -118,7 +91,7 @@ TEST_CASE("recipe for a GitHub workflow: a step that waits for the slot is cance
     shared_redis().command({"SET", key_of("agent:taken"), "foreign", "PX", "600000"});
     Step step("taken", stay);
     REQUIRE(eventually([&] { return step.process().err().find("waiting") != std::string::npos; }));
-    CHECK(step.cancel().by == SIGINT);
+    CHECK(step.cancel() == SIGINT);
     CHECK(step.process().wait() == 128 + SIGINT);
     shared_redis().command({"DEL", key_of("agent:taken")});
 }
@@ -130,5 +103,5 @@ TEST_CASE("recipe for a GitHub workflow: without exec the command would go on") 
     CHECK(step.process().wait() == 128 + SIGTERM);
     CHECK_FALSE(step.nothing_runs());
     CHECK_FALSE(step.is_free());
-    CHECK_FALSE(std::ifstream(step.place() / "got").good());
+    CHECK_FALSE(step.has_got_one());
 }

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 namespace support {
@@ -60,6 +61,16 @@ void remove_control_groups(const std::string& name) {
         rmdir(directory->c_str());
 }
 
+/// Where `docker compose` may be; also if there is no such directory.
+std::string plugins_of_tester() {
+    const auto variable = [](const char* name) {
+        const char* value = std::getenv(name);
+        return std::string(value == nullptr ? "" : value);
+    };
+    const auto config = variable("DOCKER_CONFIG");
+    return (config.empty() ? variable("HOME") + "/.docker" : config) + "/cli-plugins";
+}
+
 std::string last_line(const std::string& text) {
     const auto end = text.find_last_not_of('\n');
     if (end == text.npos) return "";
@@ -72,8 +83,10 @@ std::string last_line(const std::string& text) {
 DockerEngine::DockerEngine() : id_(std::to_string(getpid())), image_("sandbox-lock-test:" + id_) {
     for (const char* program : {"docker", "busybox"})
         if (!installed(program)) throw NoEngine(std::string("there is no ") + program);
-    // The tester's own configuration may change the client's ways.
+    // The tester's own configuration may change the client's ways; but the plugins are wanted.
     environment_ = {"DOCKER_CONFIG=" + dir_ / "config"};
+    std::filesystem::create_directory(dir_ / "config");
+    std::filesystem::create_directory_symlink(plugins_of_tester(), dir_ / "config/cli-plugins");
     if (!answers()) start();
     import_image();
 }

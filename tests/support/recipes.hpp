@@ -38,7 +38,7 @@ public:
     /// Live processes that come from there, but not those that were started with other
     /// environments.
     [[nodiscard]] std::vector<pid_t> running() const { return processes_with(mark()); }
-    /// The variable by which these are known.
+    /// The variable by which they are known.
     [[nodiscard]] std::string mark() const { return "TEST_WORKPLACE=" + dir_ / ""; }
 
 private:

@@ -62,7 +62,7 @@ public:
     [[nodiscard]] guard::Deadline kill_at() const noexcept { return kill_at_; }
 
     /// Whether nobody is left, reaped and all.
-    [[nodiscard]] bool gone() const { return tree().empty(); }
+    [[nodiscard]] bool gone() const { return unspared(descendants()).empty(); }
 
     /// Whether KILL had to be used.
     [[nodiscard]] bool killed() const noexcept { return killed_; }

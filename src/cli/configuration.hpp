@@ -17,8 +17,8 @@ struct Configured {
 /// ($XDG_CONFIG_HOME, else ~/.config).
 [[nodiscard]] std::vector<std::string> default_configuration_files();
 
-/// Reads a file in TOML, of which values and lists of them outside of tables are used. One that
-/// cannot be read is an error.
+/// Reads a file in TOML, of which only lines `name = value` are taken, with a value of one line;
+/// whatever else is there is an error that does not repeat it. A word needs no quotes.
 [[nodiscard]] guard::Result<std::vector<Configured>> read_configuration(const std::string& path);
 
 }  // namespace cli

@@ -11,8 +11,12 @@
 namespace store::file {
 
 LockTable LockTable::read() {
-    LockTable table;
     std::ifstream locks{"/proc/locks"};
+    return read(locks);
+}
+
+LockTable LockTable::read(std::istream& locks) {
+    LockTable table;
     for (std::string line; std::getline(locks, line);) {
         int pid = 0;
         unsigned device_major = 0;

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <iosfwd>
 #include <vector>
 
 namespace store::file {
@@ -17,6 +18,8 @@ struct Lockers {
 class LockTable {
 public:
     static LockTable read();
+    /// The same from text of that form.
+    static LockTable read(std::istream& locks);
 
     [[nodiscard]] Lockers find(int fd) const noexcept;
 

@@ -15,7 +15,7 @@
 namespace {
 
 using Corpus = std::vector<std::string>;
-constexpr int mutations = 3000;
+constexpr int mutations = 2000;
 
 Corpus corpus_of(std::string_view target) {
     const auto source = std::filesystem::path(std::getenv("SANDBOX_LOCK_SOURCE"));

@@ -33,6 +33,14 @@ inline constexpr Deadline never = Deadline::max();
     return span > never - from ? never : from + span;
 }
 
+/// `span`, or the longest Duration where it is longer: what others say may be.
+template <class Rep, class Period>
+[[nodiscard]] constexpr Duration clamped(std::chrono::duration<Rep, Period> span) noexcept {
+    using Span = std::chrono::duration<Rep, Period>;
+    return span > std::chrono::duration_cast<Span>(Duration::max()) ? Duration::max()
+                                                                    : Duration{span};
+}
+
 /// When the first of `parties` has had its equal share of the time from now until `until`.
 [[nodiscard]] inline Deadline first_share(Deadline until, std::size_t parties) noexcept {
     const auto now = BootClock::now();

@@ -144,6 +144,14 @@ TEST_CASE("status of file: knows its holders and waiters, flock(1) among them") 
     CHECK(desk.status_code("agent:x") == 0);
 }
 
+TEST_CASE("status of a key that lapses after the end of our clock") {
+    auto& redis = shared_redis();
+    const Desk desk{redis.unix_url()};
+    redis.command({"SET", key_of("agent:ages"), "foreign", "PX", "31557600000000"});  // 1000 years
+    CHECK(desk.status("agent:ages").at("ttl_ms") > 8'000'000'000'000);
+    redis.command({"DEL", key_of("agent:ages")});
+}
+
 TEST_CASE("status --watch goes on until a signal") {
     auto& redis = shared_redis();
     auto watch = sandbox_lock(redis.unix_url(), {"status", "--watch", "agent:watched"});

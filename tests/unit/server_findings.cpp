@@ -37,6 +37,10 @@ TEST_CASE("a server is new enough, and keeps data") {
     CHECK(server("redis", "5.0.14") == Verdict::fail);
     CHECK(server("", "") == Verdict::fail);
     CHECK(server("redis", "7.2.0", "sentinel") == Verdict::fail);
+    // Longer than a Duration can be.
+    const auto old =
+        find_server({"redis", "7", "standalone", ""}, Info{"uptime_in_seconds:99999999999"});
+    CHECK(old.text.find("up for 106752 days") != std::string::npos);
     CHECK(of(find_role({"redis", "7", "standalone", "master"}, Info{})) == Verdict::ok);
     CHECK(of(find_role({"redis", "7", "standalone", "replica"}, Info{})) == Verdict::fail);
 }

@@ -115,7 +115,7 @@ Result<SlotState> RedisObserver::look(const std::string& key, Session& session, 
     if (!reply) return reply.error();
     SlotState slot{key, std::string(text_at(**reply, 0))};
     const long long left = number_at(**reply, 1).value_or(-1);
-    if (left >= 0) slot.left = std::chrono::milliseconds{left};
+    if (left >= 0) slot.left = guard::clamped(std::chrono::milliseconds{left});
     slot.waiters = number_at(**reply, 2).value_or(0);
     return slot;
 }

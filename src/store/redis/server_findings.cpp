@@ -102,7 +102,8 @@ Finding find_server(const Hello& hello, const Info& info) {
     if (hello.mode == "sentinel")
         return fail("server", text + ": it keeps no data", "name the server that it watches");
     if (!info.empty())
-        text += ", up for " + span_text(std::chrono::seconds{info.number("uptime_in_seconds")});
+        text += ", up for " +
+                span_text(guard::clamped(std::chrono::seconds{info.number("uptime_in_seconds")}));
     return ok("server", text);
 }
 

@@ -1,5 +1,5 @@
-// The scripts themselves, on a real server, case by case as in transitions.txt, which the model is held
-// to as well (check.py).
+// The scripts themselves, on a real server, case by case as in transitions.txt, which the model is
+// held to as well (check.py).
 #include <doctest/doctest.h>
 #include <hiredis/hiredis.h>
 
@@ -23,8 +23,8 @@ namespace {
 
 using namespace store::redis;
 using Words = std::vector<std::string>;
-/// What is told of a slot, by the names in transitions.txt. A word without a value, such as `young`,
-/// has an empty one.
+/// What is told of a slot, by the names in transitions.txt. A word without a value, such as
+/// `young`, has an empty one.
 using State = std::map<std::string, std::string>;
 
 /// A line of the table.
@@ -66,7 +66,8 @@ Case parsed(const std::string& line) {
 
 std::vector<Case> cases() {
     const char* source = std::getenv("SANDBOX_LOCK_SOURCE");
-    std::ifstream file((source == nullptr ? "." : source) + std::string("/tests/model/transitions.txt"));
+    std::ifstream file((source == nullptr ? "." : source) +
+                       std::string("/tests/model/transitions.txt"));
     std::vector<Case> all;
     for (std::string line; std::getline(file, line);)
         if (!line.empty() && line.front() != '#') all.push_back(parsed(line));
@@ -104,7 +105,7 @@ public:
         void* raw = nullptr;
         REQUIRE(redisGetReply(context_.get(), &raw) == REDIS_OK);
         const std::unique_ptr<redisReply, void (*)(void*)> reply(static_cast<redisReply*>(raw),
-                                                                freeReplyObject);
+                                                                 freeReplyObject);
         Words words;
         add(*reply, words);
         return words;
@@ -122,9 +123,9 @@ private:
     std::unique_ptr<redisContext, void (*)(redisContext*)> context_;
 };
 
-/// Brings the slot into a state. KEYS: as of the scripts. ARGV: its token ('list': another type), its
-/// ms ('': endless), the fence ('': none), the mark ('': none) and the time in it, in us from now; then of
-/// each waiter its name, place and ms of presence.
+/// Brings the slot into a state. KEYS: as of the scripts. ARGV: its token ('list': another type),
+/// its ms ('': endless), the fence ('': none), the mark ('': none) and the time in it, in us from
+/// now; then of each waiter its name, place and ms of presence.
 constexpr std::string_view setup_script = R"(
 local now = redis.call('TIME')
 now = now[1] * 1000000 + now[2]
@@ -203,7 +204,9 @@ struct Waiter {
     bool hears;
 };
 
-std::string channel_of(const std::string& waiter) { return companions.queue + ":" + waiter; }
+std::string channel_of(const std::string& waiter) {
+    return companions.queue + ":" + waiter;
+}
 
 Words evaluation(std::string_view script, std::size_t key_count, const Words& arguments) {
     Words command{"EVAL", std::string(script), std::to_string(key_count)};
@@ -219,17 +222,24 @@ Words setup_of(const State& state) {
     const auto mark = value_of(state, "mark");
     const auto dash = mark.find('-');
     Words arguments{token_of(slot),
-                    time == "full" ? "30000" : time == "part" ? "10000" : "",
-                    fence == "-" ? "" : fence == "ahead" ? fence_ahead : fence_behind,
-                    mark == "-" ? "" : mark == "seen" ? "other" : mark.substr(0, dash) + ":",
+                    time == "full"   ? "30000"
+                    : time == "part" ? "10000"
+                                     : "",
+                    fence == "-"       ? ""
+                    : fence == "ahead" ? fence_ahead
+                                       : fence_behind,
+                    mark == "-"      ? ""
+                    : mark == "seen" ? "other"
+                                     : mark.substr(0, dash) + ":",
                     mark == "due-later" || mark == "open-now" ? "20000000" : "-1000000"};
     if (mark == "-" || mark == "seen") arguments[4] = "";
     int place = 0;
     for (const auto& text : split(value_of(state, "queue"))) {
         const Waiter waiter(text);
-        arguments.insert(arguments.end(),
-                         {waiter.name, std::to_string(100 + ++place),
-                          waiter.presence == '2' ? "12000" : waiter.presence == '1' ? "990" : "-1"});
+        arguments.insert(arguments.end(), {waiter.name, std::to_string(100 + ++place),
+                                           waiter.presence == '2'   ? "12000"
+                                           : waiter.presence == '1' ? "990"
+                                                                    : "-1"});
     }
     return evaluation(setup_script, 5, arguments);
 }
@@ -252,9 +262,10 @@ Words call_of(const Case& row) {
     if (script == "enter") {
         // No server is older than that, and the one of the test is older than a second.
         const std::string grace = row.is("old") ? "0" : row.has("young") ? "1000000" : "1";
-        return evaluation(enter_script.text, count(5),
-                          {token, "30000", "86400000", grace, waiter, waiter.empty() ? "" : arrival_of(row),
-                           "12000", row.is("back") ? "1" : "0"});
+        return evaluation(
+            enter_script.text, count(5),
+            {token, "30000", "86400000", grace, waiter, waiter.empty() ? "" : arrival_of(row),
+             "12000", row.is("back") ? "1" : "0"});
     }
     if (script == "renew") return evaluation(renew_script.text, 1, {token, "30000", "0"});
     if (script == "restore") return evaluation(renew_script.text, 1, {token, "30000", "1"});
@@ -319,8 +330,7 @@ State without_ears(State state) {
 
 std::string text_of(const State& state) {
     std::string text;
-    for (const auto& [name, value] : state)
-        text += name + (value.empty() ? "" : "=" + value) + " ";
+    for (const auto& [name, value] : state) text += name + (value.empty() ? "" : "=" + value) + " ";
     return text;
 }
 
@@ -340,7 +350,8 @@ public:
         std::string all;
         for (auto& [name, line] : lines_) {
             server.ask({"PUBLISH", channel_of(name), "that is all"});
-            for (auto message = line->read(); message.at(2) != "that is all"; message = line->read())
+            for (auto message = line->read(); message.at(2) != "that is all";
+                 message = line->read())
                 all += (all.empty() ? "" : ",") + name.substr(1) + ":" + message.at(2);
         }
         return all;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Check the model of the protocol: check.py [NAME...]
 
-slot.pml is searched to the end by spin(1) for each of the checks below, and has to hold; with a fault
-seeded it has to fail, and in the way that is told here. Before that the model's scripts (server.pml)
-are held to transitions.txt, as the real ones are by scripts.cpp. Prints a line for each, with states,
-depth, time and memory; ends 1 if one is not as it has to be, and 77 without spin or a C compiler.
-A NAME is that of a check or a fault.
+slot.pml is searched to the end by spin(1) for each of the checks below, and has to hold; with a
+fault seeded it has to fail, and in the way that is told here. Before that the model's scripts
+(server.pml) are held to transitions.txt, as the real ones are by scripts.cpp. Prints a line for
+each, with states, depth, time and memory; ends 1 if one is not as it has to be, and 77 without spin
+or a C compiler. A NAME is that of a check or a fault.
 """
 
 import pathlib
@@ -18,7 +18,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 
 # What may happen in each check, in numbers: see slot.pml. A search for progress looks for a run in
-# which somebody is never done, though no process that can go on stands still for ever (weak fairness).
+# which somebody is never done, though no process that can go on stands still for ever.
 CHECKS = {
     "lapse": "FULL=1 RENEWALS=2 LEAVERS=1",
     "loss": "FULL=1 LOSSES=1 LATES=1 RENEWALS=0 LEAVERS=0",
@@ -212,7 +212,8 @@ def search(compiler: str, options: str, is_short: bool, folder: pathlib.Path) ->
     is_progress = "-DPROGRESS" in defines
     kind, how = (["-DNFAIR=3"], ["-a", "-f"]) if is_progress else (["-DSAFETY", "-DNOCLAIM"], [])
     told = run(["spin", "-a", *defines, "slot.pml"], folder)
-    told += run([compiler, "-O0" if is_short else "-O1", "-w", *kind, "-DMEMLIM=2000", "-o", "pan", "pan.c"], folder)
+    flags = ["-O0" if is_short else "-O1", "-w", "-DMEMLIM=2000", *kind]
+    told += run([compiler, *flags, "-o", "pan", "pan.c"], folder)
     # Deep enough for all of it: spin tells if it is not.
     return told + run(["./pan", "-m100000", *how], folder)
 

@@ -158,7 +158,8 @@ local queue = {}
 for _, waiter in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
   local left = tonumber(redis.call('ZSCORE', KEYS[4], waiter) or 0) - now
   local polls = string.sub(waiter, 1, 1) == 'p' and 'p' or ''
-  table.insert(queue, string.sub(waiter, 2) .. polls .. (left < 0 and 0 or left <= 1000000 and 1 or 2))
+  local presence = left < 0 and 0 or left <= 1000000 and 1 or 2
+  table.insert(queue, string.sub(waiter, 2) .. polls .. presence)
 end
 local mark = redis.call('GET', KEYS[5])
 local word, when = string.match(mark or '', '(%a+):(%d+)')

@@ -1,6 +1,6 @@
-/* One slot on its server, and the scripts that work on it: src/store/redis/*.lua. Each of them runs in
- * one step there, and in one step here. What they do is in transitions.txt, case by case, and both
- * are held to it. Words in capitals behind `ifdef` are faults to seed: see check.py. */
+/* One slot on its server, and the scripts that work on it: src/store/redis/*.lua. Each of them runs
+ * in one step, there and here. What they do is in transitions.txt, case by case, and both are held
+ * to it. Words in capitals behind `ifdef` are faults to seed: see check.py. */
 
 #define CLIENTS 3
 

@@ -1,15 +1,15 @@
-/* The protocol of a slot: three clients with their wardens and command trees, a clock, and all that may
- * go wrong. See README for what is checked, and check.py for the sizes and faults of each check.
+/* The protocol of a slot: three clients with their wardens and command trees, a clock, and all that
+ * may go wrong. See README for what is checked, check.py for the sizes and faults of each check.
  *
- * Nobody is ever in time: any process may be slow for as long as it likes, which is also what a keeper
- * that is stopped looks like. All that keeps time is the warden, that is the clock here: it ends the tree
- * so early that it is gone when the lease is over. */
+ * Nobody is ever in time: any process may be slow for as long as it likes, which is also what a
+ * keeper that is stopped looks like. All that keeps time is the warden, that is the clock here: it
+ * ends the tree so early that it is gone when the lease is over. */
 
 #ifndef LOSSES
 #define LOSSES 0    /* requests or answers that get lost */
 #endif
 #ifndef LATES
-#define LATES 0     /* how many of the lost requests arrive late, when nobody waits for them any more */
+#define LATES 0     /* so many of the lost requests arrive late, when nobody waits for them */
 #endif
 #ifndef CRASHES
 #define CRASHES 0   /* keepers killed */
@@ -21,7 +21,7 @@
 #define RESTARTS 0  /* of the server, empty */
 #endif
 #ifndef UNSAFE
-#define UNSAFE 0    /* entries that too few replicas have, so that they are given back */
+#define UNSAFE 0    /* entries that too few replicas have, and that are given back */
 #endif
 #ifndef RENEWALS
 #define RENEWALS 2  /* of all leases: commands have an end */
@@ -32,7 +32,7 @@
 #define GRACE 2     /* how long a server counts as young */
 #define DYING 1     /* how long a tree may go on after its KILL */
 #ifndef MARGIN
-#define MARGIN 2    /* how long before the lease's end the KILL comes: DYING, and the tick that runs */
+#define MARGIN 2    /* how long before the lease's end the KILL comes: DYING, and a tick */
 #endif
 
 #include "server.pml"
@@ -227,7 +227,10 @@ ask:
         :: atomic { leavers > 0 -> leavers = leavers - LEAVING; goto leave }
         fi;
         if  /* the request is on its way */
-        :: d_step { !cut[me] -> do_enter(me, waits); said = answer;
+        :: d_step {
+             !cut[me] ->
+             do_enter(me, waits);
+             said = answer;
              granted[me] = (said == entered);
              asked[me] = (said == entered -> asked[me] : 0)
            }
@@ -300,7 +303,11 @@ hold:
         do
         :: atomic { runs[me] && dying[me] == 0 -> end(me); goto leave }  /* it ended by itself */
         :: atomic { !runs[me] -> goto out }  /* it was killed: the lease is left to lapse */
-        :: atomic { runs[me] && (cut[me] || (renewals > 0 && left[me] < TTL)) -> renewals = renewals - !cut[me]; prepare(me, 0) };
+        :: atomic {
+             runs[me] && (cut[me] || (renewals > 0 && left[me] < TTL)) ->
+             renewals = renewals - !cut[me];
+             prepare(me, 0)
+           };
            if
            :: d_step { !cut[me] -> do_renew(me, 0); said = answer }
            :: atomic { losses > 0 && !cut[me] -> lose(renewal, me, 0); goto hold }
@@ -360,8 +367,13 @@ out:
         knows_age[me] = 0;
         cut[me] = 0;
         broken[me] = 0;
-        listens[me] = 0;
+#ifdef PRESENCE_ENDS
+        /* Its machine is gone without a word, so the server takes it for being there. */
+        hears[me] = hears[me] && dead[me];
+#else
         hears[me] = 0;
+#endif
+        listens[me] = hears[me];
         asked[me] = 0;
         mail[me] = 0;
         if
@@ -393,7 +405,7 @@ inline tick() {
         asked[i] = (asked[i] > 0 -> asked[i] - 1 : 0);
         rests[i] = (rests[i] > 0 -> rests[i] - 1 : 0);
         dying[i] = (dying[i] > 1 -> dying[i] - 1 : dying[i]);
-#ifdef PRESENCE_ENDS
+#if defined(PRESENCE_ENDS) && !defined(DEAD_KEEP_PLACE)
         presence[i] = (presence[i] > 0 -> presence[i] - 1 : 0);
 #endif
         assert(!runs[i] || left[i] > 0)
@@ -446,7 +458,10 @@ inline do_break(i) {
 
 /* A keeper may be killed, a lease taken away. */
 #define FATE(i) \
-    :: d_step { crashes > 0 && i <= came && !gone[i] && !dead[i] && !forgotten(i) -> crashes--; dead[i] = 1 } \
+    :: d_step { \
+         crashes > 0 && i <= came && !gone[i] && !dead[i] && !forgotten(i) -> \
+         crashes--; dead[i] = 1 \
+       } \
     :: d_step { breaks > 0 && slot == i -> breaks--; do_break(i) }
 
 #ifdef BACK_TOO_LATE
@@ -460,10 +475,8 @@ proctype world() {
 
     do
 #ifndef MESSAGES
-    /* Time goes on, but who holds a lease at a server that was restarted is back within the grace. */
-    :: d_step {
-         !over && (youth != 1 || ALL_BACK) -> tick()
-       }
+    /* Time goes on, but who holds a lease when the server restarts is back within the grace. */
+    :: d_step { !over && (youth != 1 || ALL_BACK) -> tick() }
 #endif
     :: over -> break
     :: d_step { late != 0 -> arrive_late() }

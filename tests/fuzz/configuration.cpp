@@ -31,25 +31,29 @@ private:
 };
 
 /// The same values, written in the one way that takes all of them.
-std::string written(const std::vector<cli::ConfiguredValue>& values) {
+std::string written(const std::vector<cli::Configured>& values) {
     std::string text;
-    for (const auto& [name, value] : values) {
-        text += name + " = \"";
-        for (const char c : value) {
-            if (c == '"' || c == '\\') text += '\\';
-            text += c;
+        for (const auto& [name, texts] : values) {
+        text += name + " = [";
+        for (const auto& value : texts) {
+            text += text.ends_with('[') ? "\"" : ", \"";
+            for (const char c : value) {
+                if (c == '"' || c == '\\') text += '\\';
+                text += c;
+            }
+            text += '"';
         }
-        text += "\"\n";
+        text += "]\n";
     }
     return text;
 }
 
-bool same(const cli::ConfiguredValue& one, const cli::ConfiguredValue& other) {
-    return one.name == other.name && one.value == other.value;
+bool same(const cli::Configured& one, const cli::Configured& other) {
+    return one.name == other.name && one.values == other.values;
 }
 
 /// A value is read as it was written.
-void check_written(const std::vector<cli::ConfiguredValue>& values) {
+void check_written(const std::vector<cli::Configured>& values) {
     const File file{written(values)};
     const auto read = cli::read_configuration(file.path());
     require(read && std::ranges::equal(*read, values, same), "a value is read as it was written");
@@ -57,8 +61,8 @@ void check_written(const std::vector<cli::ConfiguredValue>& values) {
 
 /// Whether `value` stands in `text` with nothing of it cut off.
 bool stands_whole(std::string_view text, std::string_view value) {
-    constexpr std::string_view left = "= \t\"'";
-    constexpr std::string_view right = " \t\r\n\"'";
+    constexpr std::string_view left = "= \t\"'[,";
+    constexpr std::string_view right = " \t\r\n\"'],";
     for (auto at = text.find(value); at != text.npos; at = text.find(value, at + 1)) {
         const auto end = at + value.size();
         if (at > 0 && left.find(text[at - 1]) != left.npos &&
@@ -76,13 +80,14 @@ void fuzz::configuration(std::string_view input) {
     if (read) {
         check_written(*read);
         const bool escapes = input.find('\\') != input.npos;
-        for (const auto& [name, value] : *read)
-            require(escapes || stands_whole(input, value), "a value is read as a whole");
+        for (const auto& [name, values] : *read)
+            for (const auto& value : values)
+                require(escapes || stands_whole(input, value), "a value is read as a whole");
     } else {
         require_shown(read.error());
     }
     if (const auto gathered = cli::gather({}, file.path()); !gathered)
         require_shown(gathered.error());
     if (std::ranges::none_of(input, [](char c) { return c >= 0 && c < ' ' && c != '\t'; }))
-        check_written({{"label", std::string(input)}});
+        check_written({{"label", {std::string(input)}}});
 }

@@ -2,7 +2,10 @@
  * in one step, there and here. What they do is in transitions.txt, case by case, and both are held
  * to it. Words in capitals behind `ifdef` are faults to seed: see check.py. */
 
-#define CLIENTS 3
+#define MOST 3
+#ifndef CLIENTS
+#define CLIENTS MOST
+#endif
 
 /* What stands in the slot: the token of client 1 to 3, or one of these. */
 #define FREE 0
@@ -32,12 +35,12 @@ bit is_young;           /* the server is younger than the grace */
 bit alone;              /* the hash slot is being moved: scripts get the slot's own key */
 
 /* The queue and its presence list. Arrivals are remembered by the waiters themselves, too. */
-byte arrival[CLIENTS + 1];
-bit queued[CLIENTS + 1];
-byte presence[CLIENTS + 1];
-bit listens[CLIENTS + 1];  /* by its name: it waits for messages, or polls */
-bit hears[CLIENTS + 1];    /* it is at its channel */
-mtype mail[CLIENTS + 1];
+byte arrival[MOST + 1];
+bit queued[MOST + 1];
+byte presence[MOST + 1];
+bit listens[MOST + 1];  /* by its name: it waits for messages, or polls */
+bit hears[MOST + 1];    /* it is at its channel */
+mtype mail[MOST + 1];
 
 /* What the last script answered. None of this is kept from one step to the next. */
 hidden mtype answer;

@@ -38,16 +38,16 @@
 #include "server.pml"
 
 /* A client and its warden. */
-bit gone[CLIENTS + 1];    /* it has nothing more to do, or its keeper was killed */
-bit dead[CLIENTS + 1];    /* its keeper was killed */
-bit runs[CLIENTS + 1];     /* its command tree is there */
-byte left[CLIENTS + 1];   /* of its lease, as its warden counts */
-byte asked[CLIENTS + 1];  /* a lease's time, as it counts from before the last request */
-byte dying[CLIENTS + 1];  /* ticks until a tree that got its KILL is gone, and one */
-bit granted[CLIENTS + 1]; /* the server gave it the lease, and it has heard or will hear of it */
-bit cut[CLIENTS + 1];     /* its connection is broken */
-byte rests[CLIENTS + 1];     /* ticks before it asks again */
-bit knows_age[CLIENTS + 1];  /* it knows that the server is older than the grace */
+bit gone[MOST + 1];    /* it has nothing more to do, or its keeper was killed */
+bit dead[MOST + 1];    /* its keeper was killed */
+bit runs[MOST + 1];     /* its command tree is there */
+byte left[MOST + 1];   /* of its lease, as its warden counts */
+byte asked[MOST + 1];  /* a lease's time, as it counts from before the last request */
+byte dying[MOST + 1];  /* ticks until a tree that got its KILL is gone, and one */
+bit granted[MOST + 1]; /* the server gave it the lease, and it has heard or will hear of it */
+bit cut[MOST + 1];     /* its connection is broken */
+byte rests[MOST + 1];     /* ticks before it asks again */
+bit knows_age[MOST + 1];  /* it knows that the server is older than the grace */
 
 byte losses = LOSSES, lates = LATES, crashes = CRASHES, breaks = BREAKS, restarts = RESTARTS;
 byte unsafe = UNSAFE, renewals = RENEWALS;
@@ -63,11 +63,11 @@ byte leavers = 1;
 mtype = { entry, renewal, restoration, release_ };
 mtype late;
 byte late_from;
-bit late_waits;
+bit late_waits, late_minds_age;
 
 /* What is only looked at by the checks. */
 byte last_fence;
-bit broken[CLIENTS + 1];  /* the lease was taken away */
+bit broken[MOST + 1];  /* the lease was taken away */
 hidden byte was, was_ttl;
 hidden byte overtakes;
 
@@ -78,7 +78,7 @@ byte came;   /* the last client that did */
 #define all_gone (gone[1] && gone[2] && gone[3])
 #define nobody_runs (!runs[1] && !runs[2] && !runs[3])
 /* The server has lost its lease, and it has not set it again. */
-#define forgotten(i) (granted[i] && slot != i)
+#define forgotten(i) (granted[i] && !dead[i] && slot == FREE)
 #define safe_to_restart(i) (!runs[i] && !granted[i] || slot == i && !dead[i] && dying[i] == 0)
 
 /* The scripts with what must hold of them, whoever asks. */
@@ -104,9 +104,9 @@ inline check_after(me) {
 #define MINDS_AGE(me) (!knows_age[me])
 #define FORMER(me) (10 + me)  /* a token of its own, if it took a new one for each try */
 
-inline do_enter(me, waits) {
+inline do_enter(me, waits, minds_age) {
     note_before(me, waits);
-    enter(me, waits, MINDS_AGE(me), 0);
+    enter(me, waits, minds_age, 0);
     check_after(me);
     assert(holder != FORMER(me));
     if
@@ -119,12 +119,15 @@ inline do_enter(me, waits) {
     fi
 }
 
+/* What was taken away from a tree that runs stays so. */
+inline check_taken(me) {
+    assert(!broken[me] || !runs[me] || answer == foreign || answer == missing)
+}
+
 inline do_renew(me, restore) {
     note_before(me, 0);
     renew(me, restore);
-    check_after(me);
-    /* What was taken away stays so. */
-    assert(!broken[me] || answer == foreign || answer == missing)
+    check_after(me)
 }
 
 inline do_release(me, waits) {
@@ -146,7 +149,8 @@ inline lose_answer(me) {
 inline lose(what, me, waits) {
     lose_answer(me);
     if
-    :: lates > 0 && late == 0 -> lates--; late = what; late_from = me; late_waits = waits
+    :: lates > 0 && late == 0 -> lates--; late = what; late_from = me; late_waits = waits;
+       late_minds_age = MINDS_AGE(me)
     :: true
     fi
 }
@@ -229,7 +233,7 @@ ask:
         if  /* the request is on its way */
         :: d_step {
              !cut[me] ->
-             do_enter(me, waits);
+             do_enter(me, waits, MINDS_AGE(me));
              said = answer;
              granted[me] = (said == entered);
              asked[me] = (said == entered -> asked[me] : 0)
@@ -309,7 +313,7 @@ hold:
              prepare(me, 0)
            };
            if
-           :: d_step { !cut[me] -> do_renew(me, 0); said = answer }
+           :: d_step { !cut[me] -> do_renew(me, 0); check_taken(me); said = answer }
            :: atomic { losses > 0 && !cut[me] -> lose(renewal, me, 0); goto hold }
            :: atomic { cut[me] -> asked[me] = 0; goto hold }
            fi;
@@ -321,7 +325,7 @@ hold:
                 prepare(me, 0)
               };
               if
-              :: d_step { !cut[me] -> do_renew(me, 1); said = answer }
+              :: d_step { !cut[me] -> do_renew(me, 1); check_taken(me); said = answer }
               :: atomic { losses > 0 && !cut[me] -> lose(restoration, me, 0); goto hold }
               :: atomic { cut[me] -> asked[me] = 0; goto hold }
               fi
@@ -427,6 +431,7 @@ inline restart() {
     late = 0;
     late_from = 0;
     late_waits = 0;
+    late_minds_age = 0;
     youth = GRACE;
     is_young = 1;
     for (i : 1 .. CLIENTS) {
@@ -439,14 +444,15 @@ inline restart() {
 
 inline arrive_late() {
     if
-    :: late == entry -> do_enter(late_from, late_waits)
+    :: late == entry -> do_enter(late_from, late_waits, late_minds_age)
     :: late == renewal -> do_renew(late_from, 0)
     :: late == restoration -> do_renew(late_from, 1)
     :: late == release_ -> do_release(late_from, late_waits)
     fi;
     late = 0;
     late_from = 0;
-    late_waits = 0
+    late_waits = 0;
+    late_minds_age = 0
 }
 
 inline do_break(i) {
@@ -493,6 +499,7 @@ proctype world() {
 
 init {
     atomic {
+        gone[MOST] = (CLIENTS < MOST);
         run world();
         run client(1)
     }

@@ -110,7 +110,7 @@ void RedisNode::start(const std::vector<std::string>& more_options) {
          "--appendonly", "no", "--dir", dir_ / "", "--loglevel", "warning"});
     add(setup_.options);
     add(more_options);
-    process_.emplace(argv);
+    process_.emplace(argv, Launch{.environment = setup_.environment});
     stopped_ = false;
     const auto answers = [&] { return command({"PING"}).has_value(); };
     if (!eventually([&] { return answers() || process_->ended(); }) || process_->ended())

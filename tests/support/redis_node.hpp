@@ -20,6 +20,7 @@ struct NodeSetup {
     std::string config;    ///< lines for its configuration file
     std::string password;  ///< of the default user, there and at its primary; empty: none
     std::string port = free_port();
+    std::vector<std::string> environment;  ///< NAME=VALUE sets
 };
 
 /// A process of a real server of the test's own, on 127.0.0.1 and a socket, without persistence:

@@ -1,0 +1,80 @@
+#include "chaos/server.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "guard/descriptor.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace chaos {
+namespace {
+
+std::vector<std::string> clock_environment(const std::string& file) {
+    const char* library = std::getenv("SANDBOX_LOCK_CHAOS_CLOCK");
+    if (library == nullptr) throw std::runtime_error("SANDBOX_LOCK_CHAOS_CLOCK is not set");
+    return {std::string("LD_PRELOAD=") + library, "CHAOS_CLOCK=" + file};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::istringstream stream{text};
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+}  // namespace
+
+// Only the server is ever killed, not the machine, so what was written is there without fsync(2).
+Server::Server()
+    : clock_(dir_ / "clock"),
+      node_((write_clock(), support::NodeSetup{.options = {"--appendonly", "yes", "--appendfsync",
+                                                           "no", "--dir", dir_ / ""},
+                                               .environment = clock_environment(clock_)})) {
+    node_.wait_old();
+}
+
+void Server::write_clock() const {
+    const guard::Descriptor file{open(clock_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)};
+    const auto ns = ahead_.count();
+    if (!file || pwrite(file.get(), &ns, sizeof ns, 0) != sizeof ns)
+        throw std::runtime_error("cannot set the server's clock");
+}
+
+void Server::set_clock(Duration by) {
+    ahead_ += by;
+    most_ahead_ = std::max(most_ahead_, ahead_);
+    write_clock();
+}
+
+void Server::start_empty() {
+    std::filesystem::remove_all(dir_ / "appendonlydir");
+    std::filesystem::remove_all(dir_ / "appendonly.aof");  // before Redis 7
+    set_clock(most_ahead_ - ahead_);
+    node_.start();
+}
+
+std::vector<std::string> Server::keys_beyond(Duration longest) {
+    std::vector<std::string> beyond;
+    for (const auto& key : lines_of(node_.command({"KEYS", "*"}).value_or(""))) {
+        if (key.ends_with(":fence")) continue;
+        const auto left = node_.command({"PTTL", key}).value_or("-1");
+        const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(longest).count();
+        if (left == "-1" || std::stoll(left) > most)
+            beyond.push_back(key + ", " + left + " ms left");
+    }
+    return beyond;
+}
+
+std::vector<std::string> Server::held_slots() {
+    std::vector<std::string> held;
+    for (const auto& key : lines_of(node_.command({"KEYS", "agentscope*"}).value_or("")))
+        held.push_back(key);
+    return held;
+}
+
+}  // namespace chaos

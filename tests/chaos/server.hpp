@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "chaos/evidence.hpp"
+#include "support/redis_node.hpp"
+
+namespace chaos {
+
+/// The server that is contended on: it writes an append-only file, which it can lose, and its clock
+/// can be set, if SANDBOX_LOCK_CHAOS_CLOCK names the library for that.
+class Server {
+public:
+    Server();
+
+    [[nodiscard]] const std::string& socket() const noexcept { return node_.socket(); }
+    [[nodiscard]] std::string url() const { return "redis+unix://" + node_.socket(); }
+    [[nodiscard]] support::RedisNode& node() noexcept { return node_; }
+
+    void kill() { node_.kill(); }
+    void start_with_its_data() { node_.start(); }
+    /// A clock that is behind what it once was is set right meanwhile: nothing but that is left to
+    /// make fences grow.
+    void start_empty();
+
+    void set_clock(Duration by);
+
+    /// What is left of slots: the keys that are neither a fence nor end by themselves within
+    /// `longest` of now.
+    [[nodiscard]] std::vector<std::string> keys_beyond(Duration longest);
+    /// The slots' own keys.
+    [[nodiscard]] std::vector<std::string> held_slots();
+
+private:
+    void write_clock() const;
+
+    support::TempDir dir_;
+    std::string clock_;
+    Duration ahead_{};
+    Duration most_ahead_{};
+    support::RedisNode node_;
+};
+
+}  // namespace chaos

@@ -246,6 +246,10 @@ void Judge::check_status(std::size_t number) {
     for (const int status : {64, 69, 75, 77, 78, 126, 127})
         if (run.status == status && entry != nullptr) wrong("its command has run");
     if (run.status == 75 && !run.may_give_up) wrong("it was to wait");
+    const auto& hits = hits_[number];
+    const bool warden_was_hit = std::ranges::any_of(
+        hits, [](const Done* hit) { return role_of(hit->kind) == Role::warden; });
+    if (run.status == 70 && !warden_was_hit) wrong("nobody killed its warden");
     const bool is_unhurt_run = is_unhurt(static_cast<int>(number), run.ended);
     if (!is_unhurt_run || !is_calm({run.spawned, run.ended}, aftermath)) return;
     ++verdict_.waits;

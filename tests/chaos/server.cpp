@@ -1,24 +1,11 @@
 #include "chaos/server.hpp"
 
-#include <cstdlib>
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
-#include <stdexcept>
-
-#include "guard/descriptor.hpp"
-
-#include <fcntl.h>
-#include <unistd.h>
 
 namespace chaos {
 namespace {
-
-std::vector<std::string> clock_environment(const std::string& file) {
-    const char* library = std::getenv("SANDBOX_LOCK_CHAOS_CLOCK");
-    if (library == nullptr) throw std::runtime_error("SANDBOX_LOCK_CHAOS_CLOCK is not set");
-    return {std::string("LD_PRELOAD=") + library, "CHAOS_CLOCK=" + file};
-}
 
 std::vector<std::string> lines_of(const std::string& text) {
     std::istringstream stream{text};
@@ -31,24 +18,15 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 // Only the server is ever killed, not the machine, so what was written is there without fsync(2).
 Server::Server()
-    : clock_(dir_ / "clock"),
-      node_((write_clock(), support::NodeSetup{.options = {"--appendonly", "yes", "--appendfsync",
-                                                           "no", "--dir", dir_ / ""},
-                                               .environment = clock_environment(clock_)})) {
+    : node_({.options = {"--appendonly", "yes", "--appendfsync", "no", "--dir", dir_ / ""},
+             .environment = clock_.environment()}) {
     node_.wait_old();
-}
-
-void Server::write_clock() const {
-    const guard::Descriptor file{open(clock_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)};
-    const auto ns = ahead_.count();
-    if (!file || pwrite(file.get(), &ns, sizeof ns, 0) != sizeof ns)
-        throw std::runtime_error("cannot set the server's clock");
 }
 
 void Server::set_clock(Duration by) {
     ahead_ += by;
     most_ahead_ = std::max(most_ahead_, ahead_);
-    write_clock();
+    clock_.set(ahead_);
 }
 
 void Server::start_empty() {

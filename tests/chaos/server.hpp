@@ -5,11 +5,12 @@
 
 #include "chaos/evidence.hpp"
 #include "support/redis_node.hpp"
+#include "support/shifted_clock.hpp"
 
 namespace chaos {
 
 /// The server that is contended on: it writes an append-only file, which it can lose, and its clock
-/// can be set, if SANDBOX_LOCK_CHAOS_CLOCK names the library for that.
+/// can be set.
 class Server {
 public:
     Server();
@@ -33,10 +34,8 @@ public:
     [[nodiscard]] std::vector<std::string> held_slots();
 
 private:
-    void write_clock() const;
-
     support::TempDir dir_;
-    std::string clock_;
+    support::ShiftedClock clock_;
     Duration ahead_{};
     Duration most_ahead_{};
     support::RedisNode node_;

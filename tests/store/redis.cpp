@@ -12,6 +12,7 @@
 #include "store/redis/session.hpp"
 #include "support/program.hpp"
 #include "support/redis_server.hpp"
+#include "support/shifted_clock.hpp"
 
 using namespace store_tests;
 using namespace support;
@@ -220,6 +221,18 @@ TEST_CASE("a server that has just started is given time, whatever the fraction o
         CHECK(client.told("store-young"));
         CHECK(client.release());
     }
+}
+
+TEST_CASE("a server whose clock was set back is not taken for one that has just started") {
+    const ShiftedClock clock;
+    RedisNode redis({.environment = clock.environment()});
+    redis.wait_old();
+    clock.set(-1h);
+    Client client("redis+unix://" + redis.socket(), "agent:set-back");
+    const auto start = BootClock::now();
+    CHECK(client.enter(once));
+    CHECK(BootClock::now() - start < 900ms);
+    CHECK(client.release());
 }
 
 TEST_CASE("a fence of another type or with no number in it is replaced") {

@@ -196,6 +196,10 @@ TEST_CASE("chaos: an exit status that is not true is found") {
     SUBCASE("a failure that nobody caused") {
         story.runs[0].status = 79;
     }
+    SUBCASE("a warden that nobody killed") {
+        story.runs[0].status = 70;
+        story.fault(Kind::pause_long, 0s, 1s);
+    }
     CHECK(story.complains_of("ended with"));
 }
 

@@ -1,5 +1,5 @@
-// Loaded into a server by LD_PRELOAD: shifts its wall clock by what stands in the file that
-// CHAOS_CLOCK names, a number of ns in 8 bytes. libfaketime would be the tool for it, but does not
+// Loaded into a server by LD_PRELOAD (shifted_clock.hpp): shifts its wall clock by what the file has that
+// TEST_CLOCK names, a number of ns in 8 bytes. libfaketime would be the tool for it, but does not
 // start with a program that brings its own malloc (jemalloc), as redis-server does.
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 static const volatile int64_t* shift;
 
 __attribute__((constructor)) static void open_shift(void) {
-    const char* path = getenv("CHAOS_CLOCK");
+    const char* path = getenv("TEST_CLOCK");
     const int file = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) return;
     void* mapped = mmap(NULL, sizeof *shift, PROT_READ, MAP_SHARED, file, 0);

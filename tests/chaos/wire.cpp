@@ -32,9 +32,11 @@ void reset_on_close(const guard::Descriptor& socket) {
 }  // namespace
 
 Wire::Wire(std::string server_socket)
-    : server_socket_(std::move(server_socket)),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      thread_([this] { run(); }) {}
+    : server_socket_(std::move(server_socket)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    // Room for all who come at once: whom the kernel turns away tries again only after a second.
+    listen(listener_.socket.get(), SOMAXCONN);
+    thread_ = std::thread([this] { run(); });
+}
 
 Wire::~Wire() {
     {

@@ -42,7 +42,7 @@ Plan make_plan(std::uint64_t seed, int number, const Ground& ground) {
     Plan plan;
     plan.run.slot = between(0, ground.slots - 1);
     plan.is_distant = one_in(2);
-    const int ttl = one_in(4) ? 1000 : 2000;
+    const int ttl = one_in(8) ? 1000 : one_in(3) ? 3000 : 2000;
     plan.run.ttl = std::chrono::milliseconds{ttl};
     // Most are short, so that there are many; some outlive a lease that is not renewed.
     const int life = one_in(8) ? between(300, 3000) : between(5, 50);

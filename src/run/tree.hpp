@@ -26,8 +26,8 @@ void become_subreaper(bool on = true) noexcept;
 [[nodiscard]] std::vector<pid_t> descendants();
 
 /// The same by the kernel's lists of children, for which only the tree has to be read and not all
-/// processes of the machine. It may lack more of them, and where there are no such lists, or /proc is
-/// another namespace's, all.
+/// processes of the machine. It may lack more of them, and where there are no such lists, or /proc
+/// is another namespace's, all.
 [[nodiscard]] std::vector<pid_t> listed_descendants();
 
 /// Whether `pid` is among the descendants. Asked for single processes, so it walks up, not down.

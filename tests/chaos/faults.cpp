@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 using guard::Duration;
 
 /// Before the server's faults begin anew, so that some see none of them.
-constexpr Duration calm = 6s;
+constexpr Duration calm = 4s;
 
 int signal_of(Kind kind) noexcept {
     constexpr std::array signals{SIGKILL, SIGTERM, SIGINT, SIGSTOP};
@@ -36,10 +36,10 @@ Fault Schedule::next() {
     bag_.pop_back();
     const bool is_long = between(0s, 1s) < 500ms;
     const Duration brief = between(100ms, 700ms);
-    const Duration lasting = between(1s, 3s);
+    const Duration lasting = between(1s, 2500ms);
     fault.length = is_long ? lasting : brief;
     fault.pause =
-        track_ == of_processes ? between(100ms, 900ms) : between(0s, 1s) + (is_first ? calm : 0s);
+        track_ == of_processes ? between(100ms, 900ms) : between(0s, 400ms) + (is_first ? calm : 0s);
     fault.pick = static_cast<std::uint32_t>(random_());
     switch (fault.kind) {
         case Kind::pause_short:

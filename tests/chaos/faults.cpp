@@ -38,8 +38,8 @@ Fault Schedule::next() {
     const Duration brief = between(100ms, 700ms);
     const Duration lasting = between(1s, 2500ms);
     fault.length = is_long ? lasting : brief;
-    fault.pause =
-        track_ == of_processes ? between(100ms, 900ms) : between(0s, 400ms) + (is_first ? calm : 0s);
+    fault.pause = track_ == of_processes ? between(100ms, 900ms)
+                                         : between(0s, 400ms) + (is_first ? calm : 0s);
     fault.pick = static_cast<std::uint32_t>(random_());
     switch (fault.kind) {
         case Kind::pause_short:

@@ -24,7 +24,8 @@ Server::Server()
 }
 
 void Server::set_clock(Duration by) {
-    ahead_ += by;
+    const Duration now = BootClock::now().time_since_epoch();
+    ahead_ = std::max(ahead_ + by, emptied_ - now);
     most_ahead_ = std::max(most_ahead_, ahead_);
     clock_.set(ahead_);
 }
@@ -33,6 +34,7 @@ void Server::start_empty() {
     std::filesystem::remove_all(dir_ / "appendonlydir");
     std::filesystem::remove_all(dir_ / "appendonly.aof");  // before Redis 7
     set_clock(most_ahead_ - ahead_);
+    emptied_ = BootClock::now().time_since_epoch() + ahead_;
     node_.start();
 }
 

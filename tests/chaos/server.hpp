@@ -21,10 +21,11 @@ public:
 
     void kill() { node_.kill(); }
     void start_with_its_data() { node_.start(); }
-    /// A clock that is behind what it once was is set right meanwhile: nothing but that is left to
-    /// make fences grow.
+    /// Its clock is set to the latest time that it ever had.
     void start_empty();
 
+    /// Moves it, back no further than to when it was emptied: the manual promises fences that grow
+    /// as long as the clocks agree.
     void set_clock(Duration by);
 
     /// What is left of slots: the keys that are neither a fence nor end by themselves within
@@ -38,6 +39,7 @@ private:
     support::ShiftedClock clock_;
     Duration ahead_{};
     Duration most_ahead_{};
+    Duration emptied_ = Duration::min() / 2;  ///< when, by its own clock
     support::RedisNode node_;
 };
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <csignal>
 #include <sstream>
-#include <utility>
 
 #include "run/inherited.hpp"
 #include "run/terminal.hpp"
@@ -110,9 +109,7 @@ Wake Keeper::wait(int fd, short events, Deadline until) {
 Deadline Keeper::act(Deadline now) {
     if (!ending_ && !warden_.channel.readable() && now >= backstop_) {
         // The warden last: should we be killed meanwhile, it is what is left to end the tree.
-        auto spared = warden_.earlier_children;
-        spared.push_back(warden_.pid);
-        (void)TreeEnd(now, std::move(spared)).step();
+        (void)kill_descendants(warden_.earlier_children, warden_.pid);
         kill(warden_.pid, SIGKILL);
         ran_out_ = true;
         take_over(now);

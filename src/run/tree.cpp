@@ -81,8 +81,10 @@ std::optional<Status> read_status(const char* pid) {
     return status;
 }
 
-/// The part of `all` below `root` (a pid of /proc's namespace), down to `depth` generations.
-std::vector<Status> below(pid_t root, const std::vector<Status>& all, int depth) {
+/// The part of `all` below `root` (a pid of /proc's namespace), down to `depth` generations,
+/// without those that are `spared` and what is below them.
+template <class Spared>
+std::vector<Status> below(pid_t root, const std::vector<Status>& all, int depth, Spared spared) {
     std::unordered_multimap<pid_t, const Status*> by_parent;
     for (const auto& status : all) by_parent.emplace(status.parent, &status);
     std::vector<Status> found;
@@ -92,6 +94,7 @@ std::vector<Status> below(pid_t root, const std::vector<Status>& all, int depth)
         for (const pid_t parent : generation) {
             const auto [first, last] = by_parent.equal_range(parent);
             for (auto at = first; at != last; ++at) {
+                if (spared(*at->second)) continue;
                 found.push_back(*at->second);
                 next.push_back(at->second->pid);
             }
@@ -130,18 +133,22 @@ std::vector<Status> all_processes() {
     return found;
 }
 
-std::vector<pid_t> our_pids_below(int depth) {
+bool contains(const std::vector<pid_t>& pids, pid_t pid) noexcept {
+    return std::ranges::find(pids, pid) != pids.end();
+}
+
+std::vector<pid_t> our_pids_below(int depth, const std::vector<pid_t>& spared = {}) {
     const auto self = read_status("self");
     if (!self) return {};
     const std::size_t ours = self->ns_pids.size() - 1;
+    const auto has_our_pid = [&](const Status& status) { return ours < status.ns_pids.size(); };
+    const auto is_spared = [&](const Status& status) {
+        return has_our_pid(status) && contains(spared, status.ns_pids[ours]);
+    };
     std::vector<pid_t> pids;
-    for (const auto& status : below(self->pid, all_processes(), depth))
-        if (ours < status.ns_pids.size()) pids.push_back(status.ns_pids[ours]);
+    for (const auto& status : below(self->pid, all_processes(), depth, is_spared))
+        if (has_our_pid(status)) pids.push_back(status.ns_pids[ours]);
     return pids;
-}
-
-bool contains(const std::vector<pid_t>& pids, pid_t pid) noexcept {
-    return std::ranges::find(pids, pid) != pids.end();
 }
 
 }  // namespace
@@ -161,19 +168,20 @@ bool has_children() noexcept {
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-std::vector<pid_t> descendants() {
+std::vector<pid_t> descendants(const std::vector<pid_t>& spared) {
     constexpr int no_limit = 1 << 20;
-    return our_pids_below(no_limit);
+    return our_pids_below(no_limit, spared);
 }
 
-std::vector<pid_t> listed_descendants() {
+std::vector<pid_t> listed_descendants(const std::vector<pid_t>& spared) {
     const auto self = read_status("self");
     if (!self || self->ns_pids.size() != 1) return {};
     std::vector<pid_t> found{self->pid};
     for (std::size_t i = 0; i < found.size(); ++i) {
         const std::string tasks = "/proc/" + std::to_string(found[i]) + "/task/";
         for (const auto& task : numbered(tasks))
-            for (const pid_t child : numbers_in(tasks + task + "/children")) found.push_back(child);
+            for (const pid_t child : numbers_in(tasks + task + "/children"))
+                if (!contains(spared, child)) found.push_back(child);
     }
     found.erase(found.begin());
     return found;
@@ -212,9 +220,21 @@ bool is_stopped(pid_t pid) {
     return field(text, "\nState:").find("T (stopped)") != std::string_view::npos;
 }
 
+std::vector<pid_t> kill_descendants(const std::vector<pid_t>& spared, pid_t but) {
+    const auto kill_them = [&](const std::vector<pid_t>& pids) {
+        for (const pid_t pid : pids)
+            if (pid != but) kill(pid, SIGKILL);
+    };
+    // At once, however many other processes there are.
+    kill_them(listed_descendants(spared));
+    auto all = descendants(spared);
+    kill_them(all);
+    return all;
+}
+
 TreeEnd::TreeEnd(guard::Deadline kill_at, std::vector<pid_t> spared, int first)
     : kill_at_(kill_at), spared_(std::move(spared)), pause_(first_pause) {
-    for (const pid_t pid : unspared(descendants())) {
+    for (const pid_t pid : descendants(spared_)) {
         kill(pid, first);
         kill(pid, SIGCONT);  // a stopped process takes its TERM only when it is continued
     }
@@ -228,19 +248,11 @@ guard::Deadline TreeEnd::step() {
     const auto now = guard::BootClock::now();
     if (now < kill_at_) return kill_at_;
     killed_ = true;
-    // At once, however many other processes there are.
-    for (const pid_t pid : unspared(listed_descendants())) kill(pid, SIGKILL);
-    const auto left = unspared(descendants());
-    for (const pid_t pid : left) kill(pid, SIGKILL);
+    const auto left = kill_descendants(spared_);
     // Who was forked while we looked is met at the next look.
     pause_ = std::min(2 * pause_, longest_pause);
     if (pause_ == longest_pause && !left.empty()) survivor_ = left.front();
     return now + pause_;
-}
-
-std::vector<pid_t> TreeEnd::unspared(std::vector<pid_t> pids) const {
-    std::erase_if(pids, [&](pid_t pid) { return contains(spared_, pid); });
-    return pids;
 }
 
 }  // namespace run

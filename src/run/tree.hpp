@@ -22,13 +22,13 @@ void become_subreaper(bool on = true) noexcept;
 
 /// All live descendants of this process, by the parent links in /proc, as pids of our own PID
 /// namespace. A look at a moving thing: who forks meanwhile may be missed, so look again until
-/// there are no children left.
-[[nodiscard]] std::vector<pid_t> descendants();
+/// there are no children left. Without those that are `spared`, and what is below them.
+[[nodiscard]] std::vector<pid_t> descendants(const std::vector<pid_t>& spared = {});
 
 /// The same by the kernel's lists of children, for which only the tree has to be read and not all
 /// processes of the machine. It may lack more of them, and where there are no such lists, or /proc
 /// is another namespace's, all.
-[[nodiscard]] std::vector<pid_t> listed_descendants();
+[[nodiscard]] std::vector<pid_t> listed_descendants(const std::vector<pid_t>& spared = {});
 
 /// Whether `pid` is among the descendants. Asked for single processes, so it walks up, not down.
 [[nodiscard]] bool is_descendant(pid_t pid);
@@ -43,8 +43,12 @@ void become_subreaper(bool on = true) noexcept;
 /// became this program by exec.
 [[nodiscard]] std::vector<pid_t> children();
 
-/// Ends all descendants of this process but those spared: TERM and CONT once, KILL from a given
-/// time on, again and again until none is left. It does not reap.
+/// Sends KILL to all descendants but those spared, with what is below them, and the one process
+/// `but`. Answers whom it found.
+std::vector<pid_t> kill_descendants(const std::vector<pid_t>& spared, pid_t but = 0);
+
+/// Ends all descendants of this process but those spared and what is below them: TERM and CONT
+/// once, KILL from a given time on, again and again until none is left. It does not reap.
 class TreeEnd {
 public:
     /// `first` is the signal that it begins with, or 0.
@@ -62,14 +66,12 @@ public:
     [[nodiscard]] guard::Deadline kill_at() const noexcept { return kill_at_; }
 
     /// Whether nobody is left, reaped and all.
-    [[nodiscard]] bool gone() const { return unspared(descendants()).empty(); }
+    [[nodiscard]] bool gone() const { return descendants(spared_).empty(); }
 
     /// Whether KILL had to be used.
     [[nodiscard]] bool killed() const noexcept { return killed_; }
 
 private:
-    [[nodiscard]] std::vector<pid_t> unspared(std::vector<pid_t> pids) const;
-
     guard::Deadline kill_at_;
     std::vector<pid_t> spared_;
     guard::Duration pause_;  ///< until the next look, ever longer

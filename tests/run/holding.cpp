@@ -89,6 +89,25 @@ TEST_CASE("the warden killed by KILL: the whole tree is gone within a second, st
     CHECK(tree.keeper.err().find("warden") != std::string::npos);
 }
 
+TEST_CASE("the warden killed: what the shell that became the keeper had started is left alone") {
+    auto& redis = shared_redis();
+    const std::string mark = "TREE_MARK=" + std::to_string(getpid()) + "-earlier";
+    auto environment = clean_environment(redis.unix_url());
+    environment.push_back(mark);
+    Process keeper({"sh", "-c",
+                    "(sleep 1000; true) & exec " + program_path() +
+                        " agent:earlier -- sh -c 'echo ready; exec sleep 2000'"},
+                   {.environment = environment});
+    REQUIRE(eventually([&] { return keeper.out() == "ready\n"; }));
+    for (const pid_t child : children_of(keeper.pid()))
+        if (read_file("/proc/" + std::to_string(child) + "/comm") == "sandbox-warden\n")
+            kill(child, SIGKILL);
+    CHECK(keeper.wait() == 70);
+    const auto left = processes_with(mark);
+    CHECK(left.size() == 2);
+    for (const pid_t pid : left) kill(pid, SIGKILL);
+}
+
 TEST_CASE("a tree that ignores TERM is killed when keeper or warden is gone") {
     auto& redis = shared_redis();
     const std::string stubborn =

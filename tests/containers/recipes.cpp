@@ -73,6 +73,12 @@ bool is_ready(const Process& run) {
     return eventually([&] { return run.out().find("ready") != std::string::npos; }, 2 * patience);
 }
 
+/// Whether a step was over in time: before the runner's KILL, if the machine is busy. It takes five
+/// seconds and what the engine needs; TERM comes after seven and a half.
+bool is_early(int last_signal) {
+    return last_signal == SIGINT || last_signal == SIGTERM;
+}
+
 /// Runs a shell command with the engine at its end.
 class Afterwards {
 public:
@@ -121,7 +127,7 @@ TEST_CASE("recipe for docker run: the container is gone when the next one enters
         auto step = site.step(lines(deaf));
         REQUIRE(is_ready(step.process()));
         auto next = site.next(look);
-        CHECK(step.cancel() == SIGINT);
+        CHECK(is_early(step.cancel()));
         CHECK(next.wait(3 * patience) == 0);
         CHECK(next.out().empty());
     }
@@ -164,7 +170,7 @@ TEST_CASE("recipe for docker exec: nothing of it is left in the container") {
         auto step = site.step(lines(deaf));
         REQUIRE(is_ready(step.process()));
         auto next = site.next(look);
-        CHECK(step.cancel() == SIGINT);
+        CHECK(is_early(step.cancel()));
         sees_only_the_container(next);
     }
     SUBCASE("its client is killed") {
@@ -234,7 +240,7 @@ TEST_CASE("recipe for docker compose: the project's containers are gone when the
         auto next = site.next(look);
         const int needed = step.cancel();
         // The old compose waits for ten seconds by itself.
-        CHECK((needed == SIGINT || client == "docker-compose"));
+        CHECK((is_early(needed) || client == "docker-compose"));
         sees_nothing(next);
     }
     SUBCASE("its client is killed") {

@@ -398,11 +398,11 @@ TEST_CASE("in a mixed fleet both those who poll and those in the queue make prog
     REQUIRE(poll() == "nothing");
     std::vector<Process> ours;
     for (int i = 0; i < 3; ++i)
-        ours.push_back(Process(
-            {"sh", "-c",
-             "until [ -e " + (dir / "stop") + " ]; do " + program_path() + " -q " + slot.name() +
-                 " -- sh -c 'echo 1 >> " + slot.log() + "; sleep 0.1' || exit 1; done"},
-            {.environment = clean_environment(redis.unix_url())}));
+        ours.push_back(Process({"sh", "-c",
+                                "until [ -e " + (dir / "stop") + " ]; do " + program_path() +
+                                    " -q -w 60 " + slot.name() + " -- sh -c 'echo 1 >> " +
+                                    slot.log() + "; sleep 0.1' || exit 1; done"},
+                               {.environment = clean_environment(redis.unix_url())}));
     for (int round = 0; round < 3; ++round) {
         // That there are others is learned from one that holds the slot.
         REQUIRE(eventually([&] { return redis.command({"GET", mark}) == "other"; }));

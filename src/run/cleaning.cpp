@@ -59,7 +59,8 @@ int Cleaning::run(const Ending& ending, const guard::Descriptor& container_id) {
     std::array<char, PIPE_BUF> text{};
     const ssize_t size = read(read_end.get(), text.data(), text.size());
     std::string complaints{text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
-    if (!ended) complaints += "the cleanup did not end in time\n";
+    if (!ended)
+        complaints += status ? "the cleanup was killed\n" : "the cleanup did not end in time\n";
     report(cleaned, complaints);
     const bool lost_work = cleaned == Cleaned::ended_work && ending.wait_status == 0;
     return lost_work ? W_EXITCODE(0, SIGTERM) : ending.wait_status;

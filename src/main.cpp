@@ -131,6 +131,7 @@ private:
 
     int pass_through() {
         messages_(cli::passing_through());
+        is_nested_ = true;
         return run_without_lease();
     }
 
@@ -162,7 +163,15 @@ private:
         return status_of(end, false);
     }
 
-    bool cleans_up() const { return invocation_.container || !settings_.cleanups.empty(); }
+    bool cleans_up() const { return invocation_.container || !cleanups().empty(); }
+
+    /// A nested call has those of its own command line only: what stands in the environment or a
+    /// file is for the outer call, whose work goes on.
+    std::vector<std::string> cleanups() const {
+        const auto place = invocation_.places.find("cleanup");
+        const bool is_own = place != invocation_.places.end() && place->second == "--cleanup";
+        return is_own || !is_nested_ ? settings_.cleanups : std::vector<std::string>{};
+    }
 
     int cannot_run(int error) {
         messages_(cli::cannot_run(invocation_.command.front(), error));
@@ -232,7 +241,7 @@ private:
             !has_terminal,
             settings_.wait_descendants,
             invocation_.container,
-            settings_.cleanups,
+            cleanups(),
             settings_.cleanup_timeout,
             cli::lease_lost};
     }
@@ -328,6 +337,7 @@ private:
     run::Entering entering_{original_, signals_, [this] { fork_warden(); },
                             [this] { messages_.hide_live(); }};
     std::optional<guard::Result<run::Warden>> warden_;
+    bool is_nested_ = false;
     cli::Messages messages_;
     guard::Claim claim_;
     std::unique_ptr<store::Store> store_;

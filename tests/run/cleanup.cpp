@@ -193,6 +193,12 @@ TEST_CASE("a nested call and one without a store clean up, too") {
             {program_path(), "--cleanup", tells, "agent:nested", "--", "sh", "-c", "exit 3"});
     CHECK(nested.wait() == 3);
     CHECK(nested.err() == "reason exit status 3\n");
+    // One from the environment is for the outer call.
+    auto outer = sandbox_lock(shared_redis().unix_url(),
+                              {"agent:nested", "--", program_path(), "agent:nested", "--", "true"},
+                              {.environment = {"SANDBOX_LOCK_CLEANUP=" + tells}});
+    CHECK(outer.wait() == 0);
+    CHECK(outer.err() == "reason exit status 0\n");
     auto alone = sandbox_lock("redis://127.0.0.1:1", {"--if-down", "run", "--cleanup", tells,
                                                       "agent:x", "--", "sh", "-c", "exit 4"});
     CHECK(alone.wait() == 4);

@@ -117,9 +117,10 @@ void Judge::check_overlaps(int slot, const std::vector<Entry>& entries) {
             if (const auto why = permitted(evidence_, entries[i], entries[j]))
                 ++verdict_.permitted[*why];
             else
-                complain(fmt::format("slot {}: {} and {} overlap by {}", slot, text_of(entries[i]),
-                                     text_of(entries[j]),
-                                     seconds(entries[i].last - entries[j].start)));
+                complain(fmt::format(
+                    "slot {}: {} and {} overlap by {}", slot, text_of(entries[i]),
+                    text_of(entries[j]),
+                    seconds(std::min(entries[i].last, entries[j].last) - entries[j].start)));
         }
 }
 

@@ -20,8 +20,8 @@ struct Entry {
 /// Why two may have been in one slot at a time although all is right; none where nothing permits
 /// it. This is all that the manual page permits ("What it does not promise") and that chaos does:
 /// - "A server whose clock jumps": set forward by more than the margin before the lease's end. Then
-///   the earlier one's lease may end at once for the server; for itself, no later than a ttl after
-///   the jump.
+///   somebody else may enter until the earlier one's next renewal or the end of its lease, so for
+///   no longer than a ttl. (If the other one has left by then, the renewal brings the lease back.)
 /// - "Suspended and paused machines": here one that is so busy that this program itself was late by
 ///   half of the margin shortly before.
 /// The rest is avoided: see Nemesis for a server that lost its data, which no holder finds stopped

@@ -107,6 +107,10 @@ TEST_CASE("chaos: an overlap that is permitted is counted") {
     SUBCASE("the clock was set forward") {
         story.fault(Kind::clock_forward, 500ms, 501ms, -1, 5s);
     }
+    SUBCASE("the clock was set forward, and the lease came back when the other one had left") {
+        story.fault(Kind::clock_forward, 500ms, 501ms, -1, 5s);
+        story.sign(Sign::beat, 2005ms, 0);
+    }
     SUBCASE("the machine was too busy") {
         story.stalls.push_back({origin + 900ms, origin + 1010ms});
     }

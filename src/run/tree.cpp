@@ -176,8 +176,9 @@ std::vector<pid_t> descendants(const std::vector<pid_t>& spared) {
 std::vector<pid_t> listed_descendants(const std::vector<pid_t>& spared) {
     const auto self = read_status("self");
     if (!self || self->ns_pids.size() != 1) return {};
+    constexpr std::size_t most = 4096;  // a chain of forks may grow faster than we follow it
     std::vector<pid_t> found{self->pid};
-    for (std::size_t i = 0; i < found.size(); ++i) {
+    for (std::size_t i = 0; i < found.size() && found.size() < most; ++i) {
         const std::string tasks = "/proc/" + std::to_string(found[i]) + "/task/";
         for (const auto& task : numbered(tasks))
             for (const pid_t child : numbers_in(tasks + task + "/children"))

@@ -2,7 +2,7 @@
 // Lives LIFE ms, with that many descendants, of which every second one is an orphan in a session of
 // its own. They end before it does, or OUTLIVE ms after it. A stubborn one heeds KILL alone. All of
 // them write that they are alive, one line by one write(2) each:
-// KIND TIME SLOT FENCE RUN PID, with the kinds S (start), E (end), B (beat), and ns of CLOCK_BOOTTIME.
+// KIND TIME SLOT FENCE RUN PID, with the kinds S (start), E (end), B (beat), in ns of CLOCK_BOOTTIME.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -69,8 +69,9 @@ static void start_descendant(int is_orphan, long long life, const int stop[2], i
 
 int main(int argc, char** argv) {
     if (argc != 6) return 64;
-    for (int i = 0; i < 3; ++i)
-        place[i] = variable((const char*[]){"SANDBOX_LOCK_VALUE", "SANDBOX_LOCK_FENCE", "CHAOS_RUN"}[i]);
+    place[0] = variable("SANDBOX_LOCK_VALUE");
+    place[1] = variable("SANDBOX_LOCK_FENCE");
+    place[2] = variable("CHAOS_RUN");
     history = open(argv[1], O_WRONLY | O_APPEND | O_CLOEXEC);
     if (history < 0) return 2;
     sign('S');

@@ -2,7 +2,7 @@
 // Lives LIFE ms, with that many descendants, of which every second one is an orphan in a session of
 // its own. They end before it does, or OUTLIVE ms after it. A stubborn one heeds KILL alone. All of
 // them write that they are alive, one line by one write(2) each:
-// KIND TIME SLOT FENCE RUN PID, with the kinds S (start), E (end), B (beat), in ns of CLOCK_BOOTTIME.
+// KIND TIME SLOT FENCE RUN PID, with the kinds S (start), E (end), B (beat), ns of CLOCK_BOOTTIME.
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
-// Loaded into a server by LD_PRELOAD (shifted_clock.hpp): shifts its wall clock by the ns that stand
-// in 8 bytes in the file TEST_CLOCK. libfaketime would be the tool for it, but does not start with a
-// program that brings its own malloc (jemalloc), as redis-server does.
+// Loaded into a server by LD_PRELOAD (shifted_clock.hpp): shifts its wall clock by the ns that
+// stand in 8 bytes in the file TEST_CLOCK. libfaketime would be the tool for it, but does not start
+// with a program that brings its own malloc (jemalloc), as redis-server does.
 
 #include <errno.h>
 #include <fcntl.h>

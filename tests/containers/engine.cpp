@@ -110,8 +110,11 @@ Seen session(const Words& argv, const Words& environment) {
     seen.terminal_restored = after.c_lflag == before.c_lflag && after.c_iflag == before.c_iflag &&
                              after.c_oflag == before.c_oflag;
     std::istringstream lines{pty.screen()};
-    for (std::string line; std::getline(lines, line);)
+        for (std::string line; std::getline(lines, line);) {
+        // The terminal may discard the echo together with all other output: termios(3), NOFLSH.
+        if (line.starts_with("^C")) line.erase(0, 2);
         if (line.find("resized") == line.npos) seen.screen += line + "\n";
+    }
     return seen;
 }
 

@@ -191,6 +191,17 @@ TEST_CASE("break --force frees the slot at once, and says what that means") {
     CHECK(waiter.wait() == 0);
 }
 
+TEST_CASE("break --force: a holder that renews ends its command and does not come back") {
+    auto& redis = shared_redis();
+    const Desk desk{redis.unix_url()};
+    auto holder = desk.holder("agent:forced-out", {"--lease-ttl", "3s"});
+    const auto token = desk.status("agent:forced-out").at("token").get<std::string>();
+    CHECK(desk.run({"break", "--force", "--token", token, "agent:forced-out"}).wait() == 0);
+    CHECK(holder.wait() == 79);
+    CHECK(holder.err().find("taken away") != std::string::npos);
+    CHECK(desk.status_code("agent:forced-out") == 0);
+}
+
 TEST_CASE("break never touches a holder other than the one that is meant") {
     auto& redis = shared_redis();
     const Desk desk{redis.unix_url()};

@@ -24,6 +24,7 @@ CHECKS = {
     "loss": "FULL=1 LOSSES=1 LATES=1 RENEWALS=0 LEAVERS=0",
     "crash": "FULL=1 CRASHES=1 RENEWALS=0 LEAVERS=0",
     "break": "FULL=1 BREAKS=1 RENEWALS=1 LEAVERS=0",
+    "force": "FULL=1 BREAKS=1 FORCE=1 RENEWALS=1 LEAVERS=0",
     "restart": "FULL=1 RESTARTS=1 RENEWALS=0 LEAVERS=0",
     "pair": "CLIENTS=2 FULL=1 LOSSES=1 LATES=1 BREAKS=1 RENEWALS=1 LEAVERS=0",
     "progress": "PROGRESS PRESENCE_ENDS CRASHES=1 RENEWALS=0 LEAVERS=0",
@@ -40,7 +41,8 @@ FAULTS = [
     ("MARGIN=1", "lapse", "left"),
     ("NEW_TOKEN", "loss", "holder!="),
     ("ORPHANS", "crash", "left"),
-    ("BREAK_FREES", "break", "broken"),
+    ("BREAK_FREES", "break", "runs[1]"),
+    ("BREAK_KEEPS_FENCE", "force", "broken"),
     ("NO_HOLD_BACK", "restart", "runs[1]"),
     ("NO_REST", "restart", "runs[1]"),
     ("FENCE_STARTS_AGAIN", "restart", "last_fence"),
@@ -54,7 +56,6 @@ FAULTS = [
 # Where the protocol as it is does not hold; README tells what that means.
 LIMITS = [
     ("BACK_TOO_LATE", "restart", "runs[1]"),
-    ("FORCE=1", "break", "broken"),
     ("UNSAFE=1", "loss", "runs[late_from]"),
 ]
 
@@ -67,8 +68,8 @@ class Table:
     TIMES = {"full": "TTL", "part": "1", "endless": "ENDLESS", "": "0"}
     FENCES = {"-": 0, "behind": 3, "now": 5, "ahead": 8, "next": 9}
     CALLS = {
-        "renew": "renew({me}, 0)",
-        "restore": "renew({me}, 1)",
+        "renew": "renew({me}, 0, 0)",
+        "restore": "renew({me}, 1, {own})",
         "release": "release({me}, {waits})",
         "break": "take_away({whose}, 0)",
         "force": "take_away({whose}, 1)",
@@ -101,6 +102,7 @@ class Table:
             waits=int("waits" in manner),
             minds_age=int("old" not in manner),
             back=int("back" in manner),
+            own=max(1, self.FENCES[state.get("fence", "-")]) - int("passed" in manner),
         )
         conditions = " && ".join(self.answered(script, answer) + self.is_so(after))
         return (

@@ -255,6 +255,13 @@ std::string arrival_of(const Case& row) {
     return row.is("first") ? "1" : "";
 }
 
+/// Of the caller's entry.
+std::string fence_of(const Case& row) {
+    const bool ahead = value_of(row.before, "fence") == "ahead";
+    if (!row.is("passed")) return ahead ? fence_ahead : fence_behind;
+    return ahead ? "8999999999999999" : "999";
+}
+
 Words call_of(const Case& row) {
     const auto token = token_of(row.caller);
     const auto waiter = row.is("waits") ? (row.is("polls") ? "p" : "m") + row.caller : "";
@@ -268,13 +275,14 @@ Words call_of(const Case& row) {
             {token, "30000", "86400000", grace, waiter, waiter.empty() ? "" : arrival_of(row),
              "12000", row.is("back") ? "1" : "0"});
     }
-    if (script == "renew") return evaluation(renew_script.text, 1, {token, "30000", "0"});
-    if (script == "restore") return evaluation(renew_script.text, 1, {token, "30000", "1"});
+    if (script == "renew") return evaluation(renew_script.text, 1, {token, "30000", ""});
+    if (script == "restore")
+        return evaluation(renew_script.text, count(2), {token, "30000", fence_of(row)});
     if (script == "release") return evaluation(release_script.text, count(4), {token, waiter});
     if (script == "break" || script == "force") {
         const auto holder = row.caller == "list" ? "a value that is no lock" : token;
         const auto in_its_place = script == "force" ? "" : token_of("taken");
-        return evaluation(break_script.text, count(4), {holder, in_its_place, "30000"});
+        return evaluation(break_script.text, count(4), {holder, in_its_place, "30000", "86400000"});
     }
     if (script == "near") return evaluation(near_script.text, 4, {});
     if (script == "status") return evaluation(status_script.text, count(4), {});

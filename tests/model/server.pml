@@ -23,7 +23,8 @@
 #define SOON 1     /* how long one that was woken does: a second */
 #define NOWHERE 9  /* no place in the queue */
 
-mtype = { entered, taken, behind, open, young, renewed, restored, missing, foreign, done, other };
+mtype = { entered, taken, behind, open, young, renewed, restored, missing, passed, foreign,
+        done, other };
 mtype = { go, near };
 mtype = { none, seen, due_later, due_now, open_now, open_over };
 
@@ -231,7 +232,8 @@ inline enter(me, waits, minds_age, holds_back) {
 
 /* renew.lua */
 
-inline renew(me, restore) {
+/* `own` is the fence of the entry. */
+inline renew(me, restore, own) {
     holder = slot;
     if
 #ifdef RENEWAL_WITHOUT_COMPARE
@@ -241,7 +243,11 @@ inline renew(me, restore) {
     :: holder != FREE && holder != me -> answer = foreign
 #endif
     :: holder == FREE && !restore -> answer = missing
-    :: holder == FREE && restore -> slot = me; ttl = TTL; answer = restored
+    :: holder == FREE && restore && !alone && fence > own -> answer = passed
+    :: holder == FREE && restore && (alone || fence <= own) ->
+       slot = me;
+       ttl = TTL;
+       answer = restored
     fi
 }
 
@@ -295,7 +301,11 @@ inline take_away(whose, force) {
 #endif
           free_slot();
           if
-          :: !alone -> wake_first(0)
+          :: !alone ->
+#ifndef BREAK_KEEPS_FENCE
+             next_fence();
+#endif
+             wake_first(0)
           :: else
           fi
 #ifndef BREAK_FREES

@@ -46,6 +46,7 @@ byte asked[MOST + 1];  /* a lease's time, as it counts from before the last requ
 byte dying[MOST + 1];  /* ticks until a tree that got its KILL is gone, and one */
 bit granted[MOST + 1]; /* the server gave it the lease, and it has heard or will hear of it */
 bit cut[MOST + 1];     /* its connection is broken */
+byte own[MOST + 1];       /* the fence of its entry */
 byte rests[MOST + 1];     /* ticks before it asks again */
 bit knows_age[MOST + 1];  /* it knows that the server is older than the grace */
 
@@ -62,7 +63,7 @@ byte leavers = 1;
 /* A request that arrives late. */
 mtype = { entry, renewal, restoration, release_ };
 mtype late;
-byte late_from;
+byte late_from, late_own;
 bit late_waits, late_minds_age;
 
 /* What is only looked at by the checks. */
@@ -77,6 +78,9 @@ byte came;   /* the last client that did */
 #define over (all_gone && slot == FREE && nobody_runs && late == 0)
 #define all_gone (gone[1] && gone[2] && gone[3])
 #define nobody_runs (!runs[1] && !runs[2] && !runs[3])
+/* Whose slot was freed by force may run on until it notices. */
+#define by_right(i) (runs[i] && !(FORCE && broken[i]))
+#define nobody_has_it (!by_right(1) && !by_right(2) && !by_right(3))
 /* The server has lost its lease, and it has not set it again. */
 #define forgotten(i) (granted[i] && !dead[i] && slot == FREE)
 #define safe_to_restart(i) (!runs[i] && !granted[i] || slot == i && !dead[i] && dying[i] == 0)
@@ -121,12 +125,12 @@ inline do_enter(me, waits, minds_age) {
 
 /* What was taken away from a tree that runs stays so. */
 inline check_taken(me) {
-    assert(!broken[me] || !runs[me] || answer == foreign || answer == missing)
+    assert(!broken[me] || !runs[me] || answer == foreign || answer == missing || answer == passed)
 }
 
-inline do_renew(me, restore) {
+inline do_renew(me, restore, its_own) {
     note_before(me, 0);
-    renew(me, restore);
+    renew(me, restore, its_own);
     check_after(me)
 }
 
@@ -150,7 +154,7 @@ inline lose(what, me, waits) {
     lose_answer(me);
     if
     :: lates > 0 && late == 0 -> lates--; late = what; late_from = me; late_waits = waits;
-       late_minds_age = MINDS_AGE(me)
+       late_minds_age = MINDS_AGE(me); late_own = own[me]
     :: true
     fi
 }
@@ -189,6 +193,7 @@ inline end(me) {
     runs[me] = 0;
     left[me] = 0;
     dying[me] = 0;
+    own[me] = 0;
     granted[me] = 0
 }
 
@@ -236,6 +241,7 @@ ask:
              do_enter(me, waits, MINDS_AGE(me));
              said = answer;
              granted[me] = (said == entered);
+             own[me] = (said == entered -> fence : 0);
              asked[me] = (said == entered -> asked[me] : 0)
            }
         :: atomic { losses > 0 && !cut[me] -> lose(entry, me, waits); goto ask }
@@ -261,7 +267,7 @@ ask:
              forget_arrival(me);
              if
              :: left[me] > MARGIN ->
-                assert(nobody_runs);
+                assert(nobody_has_it || (FORCE && broken[me]));
                 runs[me] = 1;
                 goto hold
              :: else -> end(me); goto leave  /* nothing is started so late */
@@ -287,6 +293,7 @@ ask:
              lose_answer(me);
              said = 0;
              granted[me] = 0;
+             own[me] = 0;
 #ifdef NEW_TOKEN
              slot = (slot == me -> FORMER(me) : slot);
 #endif
@@ -313,7 +320,7 @@ hold:
              prepare(me, 0)
            };
            if
-           :: d_step { !cut[me] -> do_renew(me, 0); check_taken(me); said = answer }
+           :: d_step { !cut[me] -> do_renew(me, 0, 0); check_taken(me); said = answer }
            :: atomic { losses > 0 && !cut[me] -> lose(renewal, me, 0); goto hold }
            :: atomic { cut[me] -> asked[me] = 0; goto hold }
            fi;
@@ -325,7 +332,7 @@ hold:
                 prepare(me, 0)
               };
               if
-              :: d_step { !cut[me] -> do_renew(me, 1); check_taken(me); said = answer }
+              :: d_step { !cut[me] -> do_renew(me, 1, own[me]); check_taken(me); said = answer }
               :: atomic { losses > 0 && !cut[me] -> lose(restoration, me, 0); goto hold }
               :: atomic { cut[me] -> asked[me] = 0; goto hold }
               fi
@@ -342,7 +349,7 @@ hold:
                 asked[me] = 0
               }
            :: atomic { said == missing -> said = 0; asked[me] = 0 }
-           :: atomic { said == foreign -> said = 0; asked[me] = 0; goto lost }
+           :: atomic { said == foreign || said == passed -> said = 0; asked[me] = 0; goto lost }
            :: atomic { losses > 0 -> lose_answer(me); said = 0 }
            fi
         od;
@@ -430,6 +437,7 @@ inline restart() {
     hour = last_fence + 1;  /* its clock has gone on */
     late = 0;
     late_from = 0;
+    late_own = 0;
     late_waits = 0;
     late_minds_age = 0;
     youth = GRACE;
@@ -445,12 +453,13 @@ inline restart() {
 inline arrive_late() {
     if
     :: late == entry -> do_enter(late_from, late_waits, late_minds_age)
-    :: late == renewal -> do_renew(late_from, 0)
-    :: late == restoration -> do_renew(late_from, 1)
+    :: late == renewal -> do_renew(late_from, 0, 0)
+    :: late == restoration -> do_renew(late_from, 1, late_own)
     :: late == release_ -> do_release(late_from, late_waits)
     fi;
     late = 0;
     late_from = 0;
+    late_own = 0;
     late_waits = 0;
     late_minds_age = 0
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/client.hpp"
+#include "store/observer.hpp"
 #include "store/redis/server_route.hpp"
 #include "store/redis/session.hpp"
 #include "support/program.hpp"
@@ -104,6 +105,41 @@ TEST_CASE("renewal extends, restores a missing key, and gives in to a foreign on
     }
     CHECK(client.release());
     redis.command({"DEL", client.claim.key});
+}
+
+TEST_CASE("a lease that was taken away, or passed on to another, is not set again") {
+    auto& redis = shared_redis();
+    Client client(redis.unix_url(), "agent:passed", 3s);
+    const auto lease = client.enter(once);
+    REQUIRE(lease);
+    bool restores = false;
+    SUBCASE("broken by force") {
+        const auto observer =
+            store::observe({redis.unix_url(), std::nullopt, 2s, 1s, 20ms}, [](const auto&) {});
+        REQUIRE(observer);
+        CHECK((*observer)->take_away(client.claim.key, client.claim.token, "", client.undisturbed));
+    }
+    SUBCASE("deleted, and another one came and went") {
+        redis.command({"DEL", client.claim.key});
+        Client other(redis.unix_url(), "agent:passed");
+        REQUIRE(other.enter(once));
+        CHECK(other.release());
+    }
+    SUBCASE("no: the server has lost all, or all but the fence of an earlier entry") {
+        restores = true;
+        redis.command({"DEL", client.claim.key, fence_of("agent:passed")});
+        SUBCASE("the fence, too") {}
+        SUBCASE("an earlier fence") {
+            redis.command({"SET", fence_of("agent:passed"), "1000"});
+        }
+    }
+    client.run.interrupt_at = BootClock::now() + 1500ms;
+    const auto holding = client.store->hold(*lease, client.run);
+    CHECK(holding.lost != restores);
+    CHECK(client.told("lease-restored") == restores);
+    if (!restores) CHECK(holding.why.find("taken away") != std::string::npos);
+    CHECK(redis.command({"EXISTS", client.claim.key}) == (restores ? "1" : "0"));
+    CHECK(client.release());
 }
 
 TEST_CASE("an answer that takes long leaves time to renew, or the slot is asked for again") {

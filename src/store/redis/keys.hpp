@@ -6,6 +6,10 @@
 
 namespace store::redis {
 
+/// How long a fence is kept, in ms: a day. One that expires starts again from the server's time, so
+/// this only saves memory.
+inline constexpr std::string_view fence_ttl = "86400000";
+
 /// The keys beside a slot's own, in the same hash slot of a cluster: `{key}:fence` and so on, or
 /// `{tag}:key:fence` where `key` has a hash tag of its own or cannot be one.
 struct CompanionKeys {

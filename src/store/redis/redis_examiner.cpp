@@ -289,7 +289,7 @@ Result<Done> RedisExaminer::invalidation() {
 Result<Done> RedisExaminer::renew() {
     if (!slot_is_ours_) return Done{};
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(trial_->ttl()).count();
-    const auto reply = evaluate(renew_script, 1, {trial_->token(), std::to_string(ms), "0"});
+    const auto reply = evaluate(renew_script, 1, {trial_->token(), std::to_string(ms), ""});
     if (!reply) return reply.error();
     if (is_error(**reply)) return failed("renew", session_.named(plain_words(text_of(**reply))));
     if (text_of(**reply) != "renewed")

@@ -123,7 +123,7 @@ Result<SlotState> RedisObserver::look(const std::string& key, Session& session, 
 Result<Broken> RedisObserver::take_away(const std::string& key, const std::string& holder,
                                         const std::string& token, Poller& poller) {
     const auto reply =
-        evaluate(session_, break_script, key, {holder, token, ttl_of_endless}, poller);
+        evaluate(session_, break_script, key, {holder, token, ttl_of_endless, fence_ttl}, poller);
     if (!reply) return reply.error();
     return text_of(**reply) == "broken" ? Broken::yes : Broken::other;
 }

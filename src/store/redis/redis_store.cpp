@@ -90,7 +90,7 @@ private:
         Backoff backoff{longest_pause_of_waiters};
         std::optional<Error> complaint = {};  ///< the last error that the server itself gave
     };
-    enum class Renewal { done, foreign, failed };
+    enum class Renewal { done, lost, failed };
 
     Attempt attempt(Deadline until, Poller& poller);
     Attempt ask_entry(bool holds_back, Deadline until, Poller& poller);
@@ -112,7 +112,7 @@ private:
     /// For one answer while a lease is held: a short lease leaves time for a second try, too.
     Duration answer_time() const { return std::min(response_timeout_, claim_.ttl / 6); }
     bool key_has_changed();
-    Renewal renew(Deadline& deadline, LeasedRun& run);
+    Renewal renew(Lease& lease, LeasedRun& run);
     Renewal renewal_failed(const Error& error);
     template <class Ask>
     auto insist(Deadline until, Poller& poller, Ask ask) -> decltype(ask(until));
@@ -137,7 +137,7 @@ private:
     bool has_tracking_ = true;  ///< the same
     bool came_from_queue_ = false;
     std::string trouble_;   ///< what renewals fail with at present
-    std::string intruder_;  ///< who holds the slot that was ours
+    std::string why_lost_;  ///< the lease, for a person
 };
 
 Result<Lease> RedisStore::enter(const guard::Patience& patience, Poller& poller,
@@ -372,39 +372,38 @@ Duration RedisStore::rest_after(const Attempt& tried, Contact& contact) {
     return place_.rest(tried.left);
 }
 
-Holding RedisStore::hold(const Lease& lease, LeasedRun& run) {
-    Deadline deadline = lease.deadline;
+Holding RedisStore::hold(const Lease& given, LeasedRun& run) {
+    Lease lease = given;
     // Counted from the request, not from its answer: each has to be answered well before the end.
     const auto next_renewal = [&] {
-        return claim_.renew ? deadline - claim_.ttl + renewal_interval() : guard::never;
+        return claim_.renew ? lease.deadline - claim_.ttl + renewal_interval() : guard::never;
     };
     Deadline next = next_renewal();
     Deadline settled = after(BootClock::now(), settling);
     Backoff backoff{longest_pause};
     for (;;) {
-        const Wake wake = session_.idle(std::min({next, deadline, settled}), run);
+        const Wake wake = session_.idle(std::min({next, lease.deadline, settled}), run);
         if (wake == Wake::interrupted) return {};
         if (BootClock::now() >= settled) {
             settle(run);
             settled = guard::never;
             continue;
         }
-        if (BootClock::now() >= deadline)
+        if (BootClock::now() >= lease.deadline)
             return {true, claim_.renew ? "it could not be renewed in time" : "its time is over"};
         const bool changed = key_has_changed();
         if (!claim_.renew) continue;  // the connection is of no use until the release
         // At once when the server has cut us off, or somebody has changed the key.
         if (wake == Wake::ready && session_.connected() && !changed) continue;
-        switch (renew(deadline, run)) {
+        switch (renew(lease, run)) {
             case Renewal::done:
                 if (session_.in_cluster())
                     (void)session_.explore(after(BootClock::now(), answer_time()), run);
                 next = next_renewal();
                 backoff.reset();
                 break;
-            case Renewal::foreign:
-                return {true,
-                        "somebody else holds the slot now: " + guard::describe_holder(intruder_)};
+            case Renewal::lost:
+                return {true, why_lost_};
             case Renewal::failed:
                 next = after(BootClock::now(), backoff.next());
                 break;
@@ -437,26 +436,28 @@ bool RedisStore::key_has_changed() {
 }
 
 /// One try to renew. After a failure it may be tried again until the deadline.
-RedisStore::Renewal RedisStore::renew(Deadline& deadline, LeasedRun& run) {
+RedisStore::Renewal RedisStore::renew(Lease& lease, LeasedRun& run) {
     const auto within = [&](Duration span) {
-        return std::min(deadline, after(BootClock::now(), span));
+        return std::min(lease.deadline, after(BootClock::now(), span));
     };
     if (auto up = session_.connect(within(connect_timeout_), run); !up)
         return renewal_failed(up.error());
 
     Deadline asked = BootClock::now();
-    auto answer = slot_.renew(false, within(answer_time()), run);
+    auto answer = slot_.renew(within(answer_time()), run);
     if (answer && *answer == "missing") {
         // Asked for in a second step, so that a request which a stuck server executes late never
         // brings back the key of a holder that is gone.
         asked = BootClock::now();
-        if (asked < deadline) answer = slot_.renew(true, within(answer_time()), run);
+        if (asked < lease.deadline) answer = slot_.restore(lease.fence, within(answer_time()), run);
     }
     if (!answer) return renewal_failed(answer.error());
-    if (answer->starts_with(foreign_answer)) {
-        intruder_ = answer->substr(foreign_answer.size());
-        return Renewal::foreign;
-    }
+    if (answer->starts_with(foreign_answer))
+        why_lost_ = "somebody else holds the slot now: " +
+                    guard::describe_holder(answer->substr(foreign_answer.size()));
+    if (*answer == "passed")
+        why_lost_ = "the slot was taken away, or somebody entered it, while its key was missing";
+    if (!why_lost_.empty()) return Renewal::lost;
     if (*answer == "missing") return Renewal::failed;
     if (slot_.wants_replicas())
         if (const auto safe = slot_.replicate("renewal", run); !safe)
@@ -466,8 +467,8 @@ RedisStore::Renewal RedisStore::renew(Deadline& deadline, LeasedRun& run) {
     else if (!trouble_.empty())
         tell(Level::notice, "renewal-resumed", "the lease is renewed again");
     trouble_.clear();
-    deadline = guard::lease_end(asked, claim_.ttl);
-    run.extended(deadline);
+    lease.deadline = guard::lease_end(asked, claim_.ttl);
+    run.extended(lease.deadline);
     return Renewal::done;
 }
 

@@ -16,8 +16,6 @@ using guard::Fault;
 using guard::Poller;
 using guard::Result;
 
-/// A fence that expires starts again from the server's time, so this only saves memory.
-constexpr Duration fence_ttl = 24h;
 /// How long a hash slot may be on the move before the slot's own key is used alone. Most moves take
 /// milliseconds, but one may be left half done for hours.
 constexpr Duration longest_move = 500ms;
@@ -51,7 +49,7 @@ Result<Reply> Slot::evaluate(const Script& script, std::size_t key_count,
 Result<Reply> Slot::enter(const Place& place, bool holds_back, Deadline until, Poller& poller) {
     const bool is_old = old_server_ == session_.connections();
     return evaluate(enter_script, 5,
-                    {claim_.token, milliseconds(claim_.ttl), milliseconds(fence_ttl),
+                    {claim_.token, milliseconds(claim_.ttl), fence_ttl,
                      is_old ? "0" : std::to_string(grace.count()), place.name(), place.arrival(),
                      milliseconds(place.presence()), holds_back ? "1" : "0"},
                     until, poller);
@@ -59,25 +57,38 @@ Result<Reply> Slot::enter(const Place& place, bool holds_back, Deadline until, P
 
 Result<std::uint64_t> Slot::next_fence(Deadline until, Poller& poller) {
     const std::array<std::string_view, 1> key{keys_.fence};
-    const auto reply = session_.accepted(
-        session_.evaluate(count_script, key, {milliseconds(fence_ttl)}, until, poller));
+    const auto reply =
+        session_.accepted(session_.evaluate(count_script, key, {fence_ttl}, until, poller));
     if (!reply) return reply.error();
     const auto fence = number_in(text_of(**reply));
     if (!fence) return session_.named({Fault::internal, "its answer for a fence makes no sense"});
     return *fence;
 }
 
-Result<std::string> Slot::renew(bool restore, Deadline until, Poller& poller) {
+Result<std::string> Slot::renew(Deadline until, Poller& poller) {
     const auto reply = session_.accepted(
-        evaluate(renew_script, 1, {claim_.token, milliseconds(claim_.ttl), restore ? "1" : "0"},
-                 until, poller));
+        evaluate(renew_script, 1, {claim_.token, milliseconds(claim_.ttl), ""}, until, poller));
+    if (!reply) return reply.error();
+    return std::string(text_of(**reply));
+}
+
+/// Holders come first, so what takes long while the hash slot is being moved is done without.
+Result<std::string> Slot::restore(std::uint64_t fence, Deadline until, Poller& poller) {
+    const auto ask = [&](std::size_t key_count) {
+        return evaluate(renew_script, key_count,
+                        {claim_.token, milliseconds(claim_.ttl), std::to_string(fence)}, until,
+                        poller);
+    };
+    auto reply = ask(2);
+    if (reply && is_error(**reply, "TRYAGAIN")) reply = ask(1);
+    reply = session_.accepted(std::move(reply));
     if (!reply) return reply.error();
     return std::string(text_of(**reply));
 }
 
 Result<Done> Slot::lapse_in(Duration span, Deadline until, Poller& poller) {
     const auto reply = session_.accepted(
-        evaluate(renew_script, 1, {claim_.token, milliseconds(span), "0"}, until, poller));
+        evaluate(renew_script, 1, {claim_.token, milliseconds(span), ""}, until, poller));
     if (!reply) return reply.error();
     return wants_replicas() ? replicate("release", poller) : Result<Done>{Done{}};
 }

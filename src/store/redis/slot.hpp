@@ -45,7 +45,10 @@ public:
     void server_is_old() noexcept { old_server_ = session_.connections(); }
 
     /// renew.lua; its answer.
-    guard::Result<std::string> renew(bool restore, guard::Deadline until, guard::Poller& poller);
+    guard::Result<std::string> renew(guard::Deadline until, guard::Poller& poller);
+    /// The same, and a missing key is set again, unless the fence has gone on since the entry.
+    guard::Result<std::string> restore(std::uint64_t fence, guard::Deadline until,
+                                       guard::Poller& poller);
     /// renew.lua with another ttl, the last one.
     guard::Result<guard::Done> lapse_in(guard::Duration span, guard::Deadline until,
                                         guard::Poller& poller);

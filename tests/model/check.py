@@ -26,6 +26,7 @@ CHECKS = {
     "break": "FULL=1 BREAKS=1 RENEWALS=1 LEAVERS=0",
     "force": "FULL=1 BREAKS=1 FORCE=1 RENEWALS=1 LEAVERS=0",
     "restart": "FULL=1 RESTARTS=1 RENEWALS=0 LEAVERS=0",
+    "unsafe": "FULL=1 LOSSES=1 LATES=1 UNSAFE=1 RENEWALS=0 LEAVERS=0",
     "pair": "CLIENTS=2 FULL=1 LOSSES=1 LATES=1 BREAKS=1 RENEWALS=1 LEAVERS=0",
     "progress": "PROGRESS PRESENCE_ENDS CRASHES=1 RENEWALS=0 LEAVERS=0",
     "messages": "PROGRESS MESSAGES RENEWALS=0 LEAVERS=1",
@@ -43,6 +44,7 @@ FAULTS = [
     ("ORPHANS", "crash", "left"),
     ("BREAK_FREES", "break", "runs[1]"),
     ("BREAK_KEEPS_FENCE", "force", "broken"),
+    ("RETURNS_ANY_ENTRY", "unsafe", "runs[late_from]"),
     ("NO_HOLD_BACK", "restart", "runs[1]"),
     ("NO_REST", "restart", "runs[1]"),
     ("FENCE_STARTS_AGAIN", "restart", "last_fence"),
@@ -56,7 +58,6 @@ FAULTS = [
 # Where the protocol as it is does not hold; README tells what that means.
 LIMITS = [
     ("BACK_TOO_LATE", "restart", "runs[1]"),
-    ("UNSAFE=1", "loss", "runs[late_from]"),
 ]
 
 
@@ -70,7 +71,8 @@ class Table:
     CALLS = {
         "renew": "renew({me}, 0, 0)",
         "restore": "renew({me}, 1, {own})",
-        "release": "release({me}, {waits})",
+        "release": "release({me}, {waits}, 0)",
+        "return": "release({me}, {waits}, {own})",
         "break": "take_away({whose}, 0)",
         "force": "take_away({whose}, 1)",
         "near": "tell_who_is_near()",

@@ -278,7 +278,9 @@ Words call_of(const Case& row) {
     if (script == "renew") return evaluation(renew_script.text, 1, {token, "30000", ""});
     if (script == "restore")
         return evaluation(renew_script.text, count(2), {token, "30000", fence_of(row)});
-    if (script == "release") return evaluation(release_script.text, count(4), {token, waiter});
+    if (script == "release" || script == "return")
+        return evaluation(release_script.text, count(4),
+                          {token, waiter, script == "return" ? fence_of(row) : ""});
     if (script == "break" || script == "force") {
         const auto holder = row.caller == "list" ? "a value that is no lock" : token;
         const auto in_its_place = script == "force" ? "" : token_of("taken");
@@ -301,7 +303,7 @@ std::string answer_text(const std::string& script, const Words& answer) {
     }
     if (script == "status") return holder_of(word) + ":" + answer.at(2);
     if (word.starts_with("foreign:")) return "foreign:" + holder_of(word.substr(8));
-    if (script == "release") return word == "1" ? "done" : "missing";
+    if (script == "release" || script == "return") return word == "1" ? "done" : "missing";
     if (script == "renew" || script == "restore" || word == "other") return word;
     return "done";
 }

@@ -266,12 +266,15 @@ inline free_slot() {
 #define WAKES(frees, leaves) ((frees) || (leaves))
 #endif
 
-inline release(me, waits) {
+/* `own` is the fence of the entry that is given back, or 0. */
+inline release(me, waits, own) {
     holder = slot;
-#ifdef RELEASE_WITHOUT_COMPARE
+#if defined(RELEASE_WITHOUT_COMPARE)
     mine = holder != FREE;
-#else
+#elif defined(RETURNS_ANY_ENTRY)
     mine = holder == me;
+#else
+    mine = holder == me && (own == 0 || (!alone && fence == own));
 #endif
     if
     :: mine -> free_slot()

@@ -134,9 +134,9 @@ inline do_renew(me, restore, its_own) {
     check_after(me)
 }
 
-inline do_release(me, waits) {
+inline do_release(me, waits, its_own) {
     note_before(me, 0);
-    release(me, waits);
+    release(me, waits, its_own);
     check_after(me);
     assert(was != me || !runs[me])  /* it goes on without its slot */
 }
@@ -304,9 +304,9 @@ ask:
 give_back:  /* and try again */
         asked[me] = 0;
         if
-        :: d_step { !cut[me] -> do_release(me, waits) }
-        :: atomic { losses > 0 && !cut[me] -> lose(release_, me, waits) }
-        :: cut[me]
+        :: d_step { !cut[me] -> do_release(me, waits, own[me]); own[me] = 0 }
+        :: atomic { losses > 0 && !cut[me] -> lose(release_, me, waits); own[me] = 0 }
+        :: atomic { cut[me] -> own[me] = 0 }
         fi;
         goto ask;
 
@@ -363,7 +363,7 @@ lost:   /* the tree is ended, by the lease's end at the latest, and nothing rele
 
 leave:  /* a connection that is broken is made again first */
         if
-        :: d_step { do_release(me, waits); hears[me] = 0 }
+        :: d_step { do_release(me, waits, 0); hears[me] = 0 }
         :: atomic { losses > 0 -> lose(release_, me, waits); goto leave }
         :: atomic { losses > 0 -> lose(release_, me, waits) }
         fi
@@ -455,7 +455,7 @@ inline arrive_late() {
     :: late == entry -> do_enter(late_from, late_waits, late_minds_age)
     :: late == renewal -> do_renew(late_from, 0, 0)
     :: late == restoration -> do_renew(late_from, 1, late_own)
-    :: late == release_ -> do_release(late_from, late_waits)
+    :: late == release_ -> do_release(late_from, late_waits, late_own)
     fi;
     late = 0;
     late_from = 0;

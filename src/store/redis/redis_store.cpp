@@ -95,6 +95,7 @@ private:
     Attempt attempt(Deadline until, Poller& poller);
     Attempt ask_entry(bool holds_back, Deadline until, Poller& poller);
     Attempt read_answer(const redisReply& reply, Deadline asked);
+    void give_back(const Lease& lease, Poller& poller);
     Duration deference();
     /// Whether so little is left of a new lease that its command might be ended before it is
     /// renewed.
@@ -265,7 +266,7 @@ RedisStore::Attempt RedisStore::attempt(Deadline until, Poller& poller) {
     if (tried.outcome == Attempt::young && holds_back) tried.left = pause;
     if (tried.outcome == Attempt::entered && slot_.wants_replicas())
         if (const auto safe = slot_.replicate("entry", poller); !safe) {
-            (void)release(after(BootClock::now(), response_timeout_), poller);
+            give_back(tried.lease, poller);
             return {.outcome = Attempt::unsafe,
                     .error = safe.error(),
                     .passing = safe.error().fault == Fault::unreachable,
@@ -274,6 +275,14 @@ RedisStore::Attempt RedisStore::attempt(Deadline until, Poller& poller) {
     asked_ = tried.outcome == Attempt::entered || tried.outcome == Attempt::failed;
     if (!tried.has_failed()) slot_.server_is_old();
     return tried;
+}
+
+/// The slot may still be ours after this: then the next try finds that, or `release` frees it.
+void RedisStore::give_back(const Lease& lease, Poller& poller) {
+    const auto done = insist(after(BootClock::now(), response_timeout_), poller, [&](Deadline end) {
+        return slot_.give_back(place_, lease.fence, end, poller);
+    });
+    if (done) place_.leave();
 }
 
 RedisStore::Attempt RedisStore::ask_entry(bool holds_back, Deadline until, Poller& poller) {

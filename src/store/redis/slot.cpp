@@ -94,8 +94,18 @@ Result<Done> Slot::lapse_in(Duration span, Deadline until, Poller& poller) {
 }
 
 Result<Done> Slot::release(const Place& place, Deadline until, Poller& poller) {
-    const auto reply =
-        session_.accepted(evaluate(release_script, 4, {claim_.token, place.name()}, until, poller));
+    return release(place, "", until, poller);
+}
+
+Result<Done> Slot::give_back(const Place& place, std::uint64_t fence, Deadline until,
+                             Poller& poller) {
+    return release(place, std::to_string(fence), until, poller);
+}
+
+Result<Done> Slot::release(const Place& place, std::string_view fence, Deadline until,
+                           Poller& poller) {
+    const auto reply = session_.accepted(
+        evaluate(release_script, 4, {claim_.token, place.name(), fence}, until, poller));
     if (!reply) return reply.error();
     // A server that has been taken over from may still take it, and the new one never know.
     return wants_replicas() ? replicate("release", poller) : Result<Done>{Done{}};

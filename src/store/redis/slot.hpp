@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "guard/lease.hpp"
 #include "store/redis/keys.hpp"
@@ -55,6 +56,9 @@ public:
     /// release.lua
     guard::Result<guard::Done> release(const Place& place, guard::Deadline until,
                                        guard::Poller& poller);
+    /// The same for one entry, after which another one may follow.
+    guard::Result<guard::Done> give_back(const Place& place, std::uint64_t fence,
+                                         guard::Deadline until, guard::Poller& poller);
     /// near.lua
     guard::Result<guard::Done> tell_who_is_near(guard::Deadline until, guard::Poller& poller);
 
@@ -67,6 +71,8 @@ private:
     guard::Result<Reply> evaluate(const Script& script, std::size_t key_count,
                                   std::initializer_list<std::string_view> arguments,
                                   guard::Deadline until, guard::Poller& poller);
+    guard::Result<guard::Done> release(const Place& place, std::string_view fence,
+                                       guard::Deadline until, guard::Poller& poller);
 
     Session session_;
     guard::Claim claim_;

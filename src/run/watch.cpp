@@ -104,7 +104,13 @@ Deadline Watch::act(Deadline now) {
     return next;
 }
 
+/// `kill_at`, or earlier where the tree would not be gone by the deadline.
+Deadline Watch::in_time(Deadline kill_at) const noexcept {
+    return deadline_ == guard::never ? kill_at : std::min(kill_at, deadline_ - order_.margin);
+}
+
 void Watch::end_tree(Deadline kill_at) {
+    kill_at = in_time(kill_at);
     if (ending_) return ending_->hurry(kill_at);
     // An exec's client would only leave: it ends with what runs in the container.
     ending_.emplace(kill_at, std::vector<pid_t>{}, runs_exec() ? 0 : SIGTERM);
@@ -123,9 +129,7 @@ void Watch::read_news() {
 /// left to say so.
 void Watch::keeper_is_gone() {
     channel_.close();
-    const Deadline at_the_latest =
-        deadline_ == guard::never ? guard::never : deadline_ - order_.margin;
-    end_tree(std::min(BootClock::now() + order_.grace, at_the_latest));
+    end_tree(BootClock::now() + order_.grace);
     write_last_words(order_.last_words);
 }
 
@@ -161,7 +165,7 @@ void Watch::note_signal(int signal) {
 /// signal, and gets KILL after the grace.
 void Watch::end_soon() {
     if (!ending_ && !status_)
-        ending_.emplace(BootClock::now() + order_.grace, std::vector<pid_t>{}, 0);
+        ending_.emplace(in_time(BootClock::now() + order_.grace), std::vector<pid_t>{}, 0);
 }
 
 /// By a process of its own, as the engine may hang. Where what runs inside cannot be reached, the

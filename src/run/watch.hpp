@@ -41,6 +41,7 @@ private:
     void note(const siginfo_t& child);
     void note_end(int status);
     void let_keeper(int signal) const;
+    [[nodiscard]] guard::Deadline in_time(guard::Deadline kill_at) const noexcept;
     void end_tree(guard::Deadline kill_at);
     [[nodiscard]] bool runs_exec() const noexcept;
     void end_soon();

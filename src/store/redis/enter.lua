@@ -31,7 +31,9 @@ local function stay(now)
     local last = call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
     arrival = exact(math.max(now, tonumber(last or 0) + 1))
   end
-  call('ZADD', KEYS[3], 'NX', arrival, me)
+  local is_new = call('ZADD', KEYS[3], 'NX', arrival, me) == 1
+  -- The answer to an earlier try was lost.
+  if not is_new and ARGV[6] == '' then arrival = exact(tonumber(call('ZSCORE', KEYS[3], me))) end
   call('ZADD', KEYS[4], exact(now + ARGV[7] * 1000), me)
   call('PEXPIRE', KEYS[3], 60000)
   call('PEXPIRE', KEYS[4], 60000)

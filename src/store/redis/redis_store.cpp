@@ -273,7 +273,7 @@ RedisStore::Attempt RedisStore::attempt(Deadline until, Poller& poller) {
                     .by_server = true};
         }
     asked_ = tried.outcome == Attempt::entered || tried.outcome == Attempt::failed;
-    if (!tried.has_failed()) slot_.server_is_old();
+    if (tried.outcome == Attempt::entered || tried.waits()) slot_.server_is_old();
     return tried;
 }
 
@@ -369,7 +369,9 @@ Duration RedisStore::rest_after(const Attempt& tried, Contact& contact) {
         tell(Level::detail, "store-young",
              "the store has just started or taken over, or the connection was cut: those who hold "
              "leases come first");
-        return lost_ears ? Duration::zero() : tried.left;
+        if (lost_ears) return Duration::zero();
+        if (tried.left >= Slot::grace) slot_.server_is_old();  // it is, when the rest is over
+        return tried.left;
     }
     const bool joins = !place_.waits() || lost_ears;
     place_.start_to_wait();

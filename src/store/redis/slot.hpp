@@ -41,8 +41,8 @@ public:
     /// then there is no queue, and `next_fence` has the fence.
     [[nodiscard]] bool is_alone() const noexcept { return is_alone_; }
     guard::Result<std::uint64_t> next_fence(guard::Deadline until, guard::Poller& poller);
-    /// The server has answered an entry, and so is older than the grace as long as the connection
-    /// stands.
+    /// The server is older than the grace, or will be before the next try, as long as the
+    /// connection stands.
     void server_is_old() noexcept { old_server_ = session_.connections(); }
 
     /// renew.lua; its answer.

@@ -271,6 +271,15 @@ TEST_CASE("a server whose clock was set back is not taken for one that has just 
     CHECK(client.release());
 }
 
+TEST_CASE("a lease that goes on for longer than our clock is waited for like any other") {
+    auto& redis = shared_redis();
+    Client client(redis.unix_url(), "agent:ages");
+    redis.command({"SET", client.claim.key, "foreign", "PX", "31557600000000"});  // 1000 years
+    CHECK(client.enter({.until = BootClock::now() + 200ms}).error().fault == Fault::taken);
+    redis.command({"DEL", client.claim.key});
+    CHECK(client.release());
+}
+
 TEST_CASE("a fence of another type or with no number in it is replaced") {
     auto& redis = shared_redis();
     for (const bool list : {true, false}) {

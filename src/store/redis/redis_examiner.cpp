@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -37,10 +38,15 @@ constexpr std::array<std::string_view, 2> agentscope_prefixes{"agentscope:sandbo
 constexpr std::string_view give_rights =
     "give the user the rights that sandbox-lock doctor --acl prints";
 
-/// The answer to TIME: seconds and microseconds.
+/// The answer to TIME: seconds and microseconds. Not later than 2096, so that it can be reckoned
+/// with.
 Duration time_in(const redisReply& reply) noexcept {
-    return std::chrono::seconds{number_in(text_at(reply, 0)).value_or(0)} +
-           std::chrono::microseconds{number_in(text_at(reply, 1)).value_or(0)};
+    const auto part = [&](std::size_t index, std::uint64_t most) {
+        return static_cast<std::int64_t>(
+            std::min(number_in(text_at(reply, index)).value_or(0), most));
+    };
+    return std::chrono::seconds{part(0, 4'000'000'000)} +
+           std::chrono::microseconds{part(1, 999'999)};
 }
 
 class RedisExaminer final : public Examiner {

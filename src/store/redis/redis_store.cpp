@@ -40,6 +40,10 @@ constexpr Duration open_gap = 600ms;
 /// How long after its entry a holder tells the next two in the queue that they are: near.lua.
 constexpr Duration settling = 100ms;
 
+/// A lease that goes on for longer is waited for like this one; it may be longer than our clock
+/// goes.
+constexpr long long a_day_in_ms = 86'400'000;
+
 /// How renew.lua's answer starts where somebody else holds the slot; the token follows.
 constexpr std::string_view foreign_answer = "foreign:";
 
@@ -310,7 +314,7 @@ RedisStore::Attempt RedisStore::read_answer(const redisReply& reply, Deadline as
     const auto stand = [&](Attempt::Outcome outcome) -> Attempt {
         place_.stands(number_at(reply, 2).value_or(-1), std::string(text_at(reply, 3)));
         const auto pttl = number_at(reply, 4).value_or(-1);  // 0 in the last millisecond
-        const std::chrono::milliseconds left{pttl < 0 ? 0 : std::max(pttl, 1LL)};
+        const std::chrono::milliseconds left{pttl < 0 ? 0 : std::clamp(pttl, 1LL, a_day_in_ms)};
         return {.outcome = outcome, .holder = std::string(detail), .left = left};
     };
     if (word == "taken") return stand(Attempt::taken);

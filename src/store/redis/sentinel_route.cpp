@@ -153,7 +153,7 @@ Result<Named> SentinelRoute::ask(Connection& connection, Deadline until, Poller&
     const auto age = field(**state, "role-reported-time");
     long long ms = address_.youth.count();
     std::from_chars(age.data(), age.data() + age.size(), ms);
-    named.age = is_known ? milliseconds{ms} : milliseconds::zero();
+    named.age = milliseconds{is_known ? std::max(ms, 0LL) : 0};
     return named;
 }
 

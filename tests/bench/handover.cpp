@@ -1,6 +1,7 @@
 #include "bench/handover.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -47,6 +48,30 @@ void add_runs(Found& found, const std::vector<Run>& runs) {
     }
 }
 
+/// The processes of one round. None is left behind by a round that fails.
+class Line {
+public:
+    Line() = default;
+    Line(const Line&) = delete;
+    Line& operator=(const Line&) = delete;
+    ~Line() {
+        for (const pid_t pid : pids_) kill(pid, SIGTERM);
+    }
+
+    void add(const Words& argv) { pids_.push_back(spawn(argv)); }
+    void wait(const Words& argv) {
+        while (!pids_.empty()) {
+            const pid_t pid = pids_.back();
+            pids_.pop_back();
+            wait_for_success(pid, argv);
+        }
+    }
+    [[nodiscard]] const std::vector<pid_t>& pids() const noexcept { return pids_; }
+
+private:
+    std::vector<pid_t> pids_;
+};
+
 /// A holder keeps the gate closed until all wait; then they run one after the other.
 void one_round(const Tool& tool, int waiters, const Toolbox& toolbox, const Options& options,
                Found& found) {
@@ -55,19 +80,20 @@ void one_round(const Tool& tool, int waiters, const Toolbox& toolbox, const Opti
     const auto gate = dir / "gate";
     const auto holder = tool.around({options.stamp, log, "1", gate});
     const auto next = tool.around({options.stamp, log, std::to_string(options.hold_ms)});
-    const pid_t first = spawn(holder);
+    Line first;
+    Line others;
+    first.add(holder);
     support::require_soon(tool.name + " does not start a command",
                           [&] { return std::filesystem::exists(log); });
-    std::vector<pid_t> pids;
-    for (int i = 0; i < waiters; ++i) pids.push_back(spawn(next));
-    wait_for_rest(pids);
-    for (std::size_t i = 0; i < std::min(pids.size(), weighed); ++i)
-        found.kib.push_back(kib_of(pids[i]));
+    for (int i = 0; i < waiters; ++i) others.add(next);
+    wait_for_rest(others.pids());
+    for (std::size_t i = 0; i < std::min(others.pids().size(), weighed); ++i)
+        found.kib.push_back(kib_of(others.pids()[i]));
 
     const auto before = commands_of(toolbox.redis(), tool.requests);
     std::ofstream{gate}.put('\n');
-    wait_for_success(first, holder);
-    for (const pid_t pid : pids) wait_for_success(pid, next);
+    first.wait(holder);
+    others.wait(next);
     const auto after = commands_of(toolbox.redis(), tool.requests);
     found.commands.requests += after.requests - before.requests;
     found.commands.all += after.all - before.all;

@@ -1,6 +1,6 @@
 // A command for the hand-over bench: stamp LOG MILLISECONDS [GATE]. Appends when it started and
-// ended, in ns of CLOCK_MONOTONIC, as one line of text. With GATE it holds until that file exists.
-// LOG exists as soon as it runs.
+// ended, in ns of CLOCK_MONOTONIC, as one line of text. With GATE it holds until that file exists,
+// or LOG is gone, which exists as soon as it runs.
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
     const long long ns = atoll(argv[2]) * 1000000;
     const struct timespec hold = {ns / 1000000000, ns % 1000000000};
     do nanosleep(&hold, NULL);
-    while (argc > 3 && access(argv[3], F_OK) != 0);
+    while (argc > 3 && access(argv[3], F_OK) != 0 && access(argv[1], F_OK) == 0);
     char line[64];
     const int size = snprintf(line, sizeof line, "%lld %lld\n", start, now());
     return log >= 0 && write(log, line, (size_t)size) == size ? EXIT_SUCCESS : EXIT_FAILURE;

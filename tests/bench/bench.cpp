@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
         bench::clean_environment();
         const auto all = measured(options);
         const auto figures = all.dump(2);
-        fmt::print("{}\n", options.json == "-" ? figures : bench::table_of(all));
+        fmt::print("{}", options.json == "-" ? figures + "\n" : bench::table_of(all));
         if (!options.json.empty() && options.json != "-") write(options.json, figures);
         if (!options.svg.empty()) draw(figures, options.svg);
         return EXIT_SUCCESS;

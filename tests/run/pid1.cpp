@@ -1,6 +1,8 @@
 // As the first process of a container.
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -204,4 +206,22 @@ TEST_CASE("below another /proc the tree is ended, and nobody else is signalled")
     CHECK(read_file(dir / "status") == "79\n");
     CHECK(read_file(dir / "left") == read_file(dir / "neighbours"));
     CHECK(eventually([&] { return support::processes_with(mark).empty(); }));
+}
+
+TEST_CASE("without /proc nothing is run, as its descendants could not be found") {
+    if (!can_unshare()) return;
+    const TempDir dir;
+    const Launch without_proc{.before_exec = [] {
+        unshare(CLONE_NEWNS);
+        mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+        if (mount("none", "/proc", "tmpfs", 0, nullptr) != 0) _exit(99);
+    }};
+    const auto url = "file:" + (dir / "locks");
+    auto run = support::sandbox_lock(url, {"agent:x", "--", "echo", "ran"}, without_proc);
+    CHECK(run.wait() == 71);
+    CHECK(run.out().empty());
+    CHECK(run.err().find("mount it") != std::string::npos);
+    auto doctor = support::sandbox_lock(url, {"doctor"}, without_proc);
+    CHECK(doctor.wait() == 1);
+    CHECK(doctor.out().find("WARN status: does not show who holds it") != std::string::npos);
 }

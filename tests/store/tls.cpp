@@ -117,6 +117,7 @@ public:
     [[nodiscard]] std::string url(const std::string& host = "127.0.0.1") const {
         return "rediss://" + host + ":" + listening_.port;
     }
+    [[nodiscard]] std::string plain_url() const { return "redis://127.0.0.1:" + listening_.port; }
 
 private:
     void run() {
@@ -320,6 +321,17 @@ TEST_CASE("TLS: a server that speaks something else") {
         CHECK(error->fault == Fault::configuration);
         CHECK(error->text.find("does not speak TLS") != std::string::npos);
     }
+}
+
+TEST_CASE("a server that answers a command with something else is told of as no Redis") {
+    const Listener listener([](int fd) {
+        (void)read_once(fd);
+        constexpr std::string_view answer = "HTTP/1.1 400 Bad Request\r\n\r\n";
+        (void)!write(fd, answer.data(), answer.size());
+        (void)read_once(fd);
+    });
+    check_refused(listener.plain_url(), {}, Fault::unreachable,
+                  {"does not speak Redis's protocol"});
 }
 
 TEST_CASE("TLS: a plain URL to a TLS port is told of rediss://") {

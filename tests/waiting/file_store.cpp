@@ -329,6 +329,65 @@ TEST_CASE("file: where flock(2) fails, the error names directory and file system
     CHECK(run.err().find("unknown") == std::string::npos);
 }
 
+TEST_CASE("file: a full disk is told, and the slot is not kept by that") {
+    if (!is_root()) return;
+    std::string output;
+    CHECK(default_directory_script("mkdir $D; mount -t tmpfs -o size=4k,mode=1777 none $D\n"
+                                   "head -c 4096 /dev/zero >$D/full\n"
+                                   "$L agent:x -- echo ran && exit 1 || [ $? = 69 ]\n"
+                                   "rm $D/full\n"
+                                   "$L -n agent:x -- true\n",
+                                   01777, &output) == 0);
+    CAPTURE(output);
+    CHECK(output.find("cannot write lock file") != std::string::npos);
+    CHECK(output.find("No space left") != std::string::npos);
+    CHECK(output.find("ran") == std::string::npos);
+}
+
+TEST_CASE("file: a directory that a user may not use is a refusal, and doctor says who may") {
+    if (!is_root()) return;
+    const auto in_directory = [](const std::string& script) {
+        std::string output;
+        const std::string head = "mkdir $D; L='/run/lock/program'; S=--store=file:$D\n";
+        CHECK(default_directory_script(head + script, 01777, &output) == 0);
+        return output;
+    };
+    const auto refused = [&](const std::string& before, const std::string& says) {
+        const auto output =
+            in_directory(before +
+                         "\n$as_user $L $S agent:x -- echo ran && exit 1 || [ $? = 77 ]\n"
+                         "$as_user $L doctor $S && exit 1 || [ $? = 2 ]\n");
+        CAPTURE(output);
+        CHECK(output.find(says) != std::string::npos);
+        CHECK(output.find("FAIL ") != std::string::npos);
+        CHECK(output.find("ran") == std::string::npos);
+    };
+    refused("chmod 755 $D", "cannot open lock file");
+    refused("chmod 700 $D", "cannot read lock directory");
+    refused("chmod 700 $D; S=$S/sub", "cannot open lock directory");
+    refused("chmod 755 $D; S=$S/sub", "cannot make lock directory");
+
+    CHECK(in_directory("chmod 770 $D; $L doctor $S").find("user 0 and group 0 alone") !=
+          std::string::npos);
+    CHECK(in_directory("chmod 755 /run/lock; export XDG_RUNTIME_DIR=$D; chmod 700 $D\n"
+                       "$L doctor --store=file: && exit 1 || [ $? = 1 ]\n")
+              .find("WARN users") != std::string::npos);
+}
+
+TEST_CASE("file: a lock that flock(1) took for a shell is waited for, though flock has ended") {
+    const Locks locks;
+    REQUIRE(locks.run({"agent:x", "--", "true"}).wait() == 0);
+    const Process shell({"sh", "-c", "exec 9>>\"$1\"; flock 9; echo in; exec sleep 1000", "sh",
+                         locks.path("agent:x")});
+    REQUIRE(eventually([&] { return shell.out() == "in\n"; }));
+    auto refused = locks.run({"-n", "agent:x", "--", "true"});
+    CHECK(refused.wait() == 75);
+    // In a PID namespace of its own, /proc/locks does not have the lock any more.
+    const auto err = refused.err();
+    CHECK((err.find("held by a process that has ended") != std::string::npos ||
+           err.find("held by another process") != std::string::npos));
+}
+
 TEST_CASE("file: whatever was planted in a file's place is refused, and what it leads to is kept") {
     const Locks locks;
     REQUIRE(locks.run({"agent:first", "--", "true"}).wait() == 0);

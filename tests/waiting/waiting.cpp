@@ -202,6 +202,25 @@ TEST_CASE("a name look-up that hangs: 69 in time, and a signal ends it at once")
     }
 }
 
+TEST_CASE("a name that cannot be looked up for want of getent is told with the ways out") {
+    auto run = sandbox_lock("redis://redis.example:6379", {"agent:x", "--", "/bin/true"},
+                            {.environment = {"PATH=/nonexistent"}});
+    CHECK(run.wait() == 71);
+    CHECK(run.err().find("cannot run getent") != std::string::npos);
+    CHECK(run.err().find("use the host's address") != std::string::npos);
+}
+
+TEST_CASE("an IPv6 address needs no look-up, nor does its zone") {
+    for (const std::string zone : {"lo", "1", "no-such-interface"}) {
+        CAPTURE(zone);
+        auto run = sandbox_lock("redis://[fe80::1%25" + zone + "]:" + free_port(),
+                                {"-n", "--connect-timeout", "100ms", "agent:x", "--", "/bin/true"},
+                                {.environment = {"PATH=/nonexistent"}});
+        CHECK(run.wait() == 69);
+        CHECK(run.err().find("[fe80::1%" + zone + "]") != std::string::npos);
+    }
+}
+
 TEST_CASE("a store that goes away while we wait is waited for, and told once") {
     RedisServer redis;
     redis.command({"SET", key_of("agent:patient"), "foreign"});

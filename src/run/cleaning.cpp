@@ -73,13 +73,15 @@ Deadline Cleaning::limit() const noexcept {
     return std::min(by_lease, at_the_latest_);
 }
 
-/// Its wait status; none if it had to be killed.
+/// Its wait status; none if it ran out of time and was ended. What it has started must not outlive
+/// it, as that has to be gone when the slot is free, unless it ended by itself.
 std::optional<int> Cleaning::watch(pid_t cleaner) {
     auto spared = descendants();  // what the command left in the background
     std::erase(spared, cleaner);
     const SignalReader signals = SignalReader::for_warden();
     TimedPoll poll;
     std::optional<TreeEnd> ending;
+    std::optional<int> killed;
     bool reaped = false;
     for (Deadline next = limit();;) {
         std::array<pollfd, 3> fds{{{channel_.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}, {}}};
@@ -89,11 +91,15 @@ std::optional<int> Cleaning::watch(pid_t cleaner) {
         if (fds[0].revents != 0) read_news();
         for (int status = 0;;) {
             const pid_t pid = waitpid(-1, &status, WNOHANG);
-            if (pid == cleaner && !ending) return status;
+            if (pid == cleaner && !ending) {
+                if (WIFEXITED(status)) return status;
+                killed = status;
+                ending.emplace(BootClock::now(), std::move(spared), 0);
+            }
             reaped = reaped || pid == cleaner;
             if (pid <= 0) break;
         }
-        if (reaped && ending->gone()) return std::nullopt;
+        if (reaped && ending->gone()) return killed;
         const auto now = BootClock::now();
         if (!ending && now >= limit()) ending.emplace(now, std::move(spared), 0);
         next = ending ? ending->step() : limit();

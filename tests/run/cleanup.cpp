@@ -169,6 +169,19 @@ TEST_CASE("a cleanup command that fails, or takes too long, is told, and the slo
         CHECK(has(done.err(), "cleanup command 1 did not end in time"));
         CHECK(processes_with(mark).empty());
     }
+    SUBCASE("whoever runs it is killed") {
+        const std::string mark = "CLEANUP_MARK=" + std::to_string(getpid());
+        auto done = run(
+            "fails", {"--cleanup", "export " + mark + "; echo in; setsid sleep 1000 & sleep 1000"},
+            {"true"});
+        REQUIRE(eventually([&] { return has(done.err(), "in\n"); }));
+        const auto cleaner = children_of(warden_of(done));
+        REQUIRE(cleaner.size() == 1);
+        kill(cleaner.front(), SIGKILL);
+        CHECK(done.wait() == 0);
+        CHECK(has(done.err(), "the cleanup was killed"));
+        CHECK(processes_with(mark).empty());
+    }
     CHECK(ttl("fails") > 1000);
     shared_redis().command({"DEL", key_of("agent:fails")});
 }

@@ -126,6 +126,22 @@ TEST_CASE("the warden killed by KILL: the whole tree is gone within a second, st
     CHECK(tree.keeper.err().find("warden") != std::string::npos);
 }
 
+TEST_CASE("the warden killed while the slot is awaited: nothing is run, and the slot is free") {
+    auto& redis = shared_redis();
+    const auto key = key_of("agent:awaited");
+    redis.command({"SET", key, "foreign"});
+    auto waiter = sandbox_lock(redis.unix_url(), {"agent:awaited", "--", "echo", "ran"});
+    REQUIRE(eventually([&] { return waiter.err().find("waiting") != std::string::npos; }));
+    const auto below = children_of(waiter.pid());
+    REQUIRE(below.size() == 1);
+    kill(below.front(), SIGKILL);
+    redis.command({"DEL", key});
+    CHECK(waiter.wait() == 71);
+    CHECK(waiter.out().empty());
+    CHECK(waiter.err().find("the warden process was killed") != std::string::npos);
+    CHECK(redis.command({"EXISTS", key}) == "0");
+}
+
 TEST_CASE("the warden killed: what the shell that became the keeper had started is left alone") {
     auto& redis = shared_redis();
     const std::string mark = "TREE_MARK=" + std::to_string(getpid()) + "-earlier";

@@ -47,11 +47,12 @@ int Cleaning::run(const Ending& ending, const guard::Descriptor& container_id) {
     }
     const guard::Descriptor read_end{ends[0]};
     guard::Descriptor write_end{ends[1]};
+    auto left_behind = descendants();  // by the command, in the background
     const pid_t cleaner = fork_aside(channel_, [&] {
         return static_cast<int>(clean(order_, ending, container_id, original_, write_end.get()));
     });
     write_end.reset();
-    const auto status = cleaner < 0 ? std::nullopt : watch(cleaner);
+    const auto status = cleaner < 0 ? std::nullopt : watch(cleaner, std::move(left_behind));
     const bool ended = status && WIFEXITED(*status);
     const auto cleaned = ended ? static_cast<Cleaned>(WEXITSTATUS(*status)) : Cleaned::badly;
 
@@ -75,9 +76,7 @@ Deadline Cleaning::limit() const noexcept {
 
 /// Its wait status; none if it ran out of time and was ended. What it has started must not outlive
 /// it, as that has to be gone when the slot is free, unless it ended by itself.
-std::optional<int> Cleaning::watch(pid_t cleaner) {
-    auto spared = descendants();  // what the command left in the background
-    std::erase(spared, cleaner);
+std::optional<int> Cleaning::watch(pid_t cleaner, std::vector<pid_t> spared) {
     const SignalReader signals = SignalReader::for_warden();
     TimedPoll poll;
     std::optional<TreeEnd> ending;

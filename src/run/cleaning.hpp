@@ -34,7 +34,7 @@ public:
 
 private:
     [[nodiscard]] guard::Deadline limit() const noexcept;
-    [[nodiscard]] std::optional<int> watch(pid_t cleaner);
+    [[nodiscard]] std::optional<int> watch(pid_t cleaner, std::vector<pid_t> spared);
     void read_news();
     void report(Cleaned cleaned, const std::string& complaints);
 

@@ -17,6 +17,7 @@
 #include "run/command.hpp"
 #include "run/keeper.hpp"
 #include "run/pollers.hpp"
+#include "run/status.hpp"
 #include "run/terminal.hpp"
 #include "run/warden.hpp"
 #include "store/store.hpp"
@@ -175,7 +176,7 @@ private:
 
     int cannot_run(int error) {
         messages_(cli::cannot_run(invocation_.command.front(), error));
-        return cli::status_of_exec(error);
+        return run::status_of_exec(error);
     }
 
     guard::Patience make_patience() const {
@@ -327,7 +328,7 @@ private:
             case RunEnd::ended:
                 break;
         }
-        return lost ? cli::lease_lost : cli::status_of_wait(end.number);
+        return lost ? cli::lease_lost : run::status_of_wait(end.number);
     }
 
     const cli::Invocation& invocation_;

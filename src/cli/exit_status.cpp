@@ -1,9 +1,5 @@
 #include "cli/exit_status.hpp"
 
-#include <sys/wait.h>
-
-#include <cerrno>
-
 namespace cli {
 
 int status_of(guard::Fault fault, int conflict) noexcept {
@@ -25,14 +21,6 @@ int status_of(guard::Fault fault, int conflict) noexcept {
             break;
     }
     return internal_error;
-}
-
-int status_of_wait(int wait_status) noexcept {
-    return WIFSIGNALED(wait_status) ? by_signal + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
-int status_of_exec(int error) noexcept {
-    return error == ENOENT ? not_found : not_executable;
 }
 
 }  // namespace cli

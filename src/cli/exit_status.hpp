@@ -23,10 +23,4 @@ enum ExitStatus : int {
 /// interruption has none: it ends by its signal.
 [[nodiscard]] int status_of(guard::Fault fault, int conflict) noexcept;
 
-/// A wait status as the shell shows it: the exit status, or 128 plus the signal's number.
-[[nodiscard]] int status_of_wait(int wait_status) noexcept;
-
-/// 127 where there is no such program, 126 where it cannot be run, as env(1) and timeout(1) do.
-[[nodiscard]] int status_of_exec(int error) noexcept;
-
 }  // namespace cli

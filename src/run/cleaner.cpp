@@ -12,6 +12,7 @@
 
 #include "container/work.hpp"
 #include "run/command.hpp"
+#include "run/status.hpp"
 #include "run/timer.hpp"
 #include "run/tree.hpp"
 
@@ -25,8 +26,6 @@ using guard::Deadline;
 
 /// What a cleanup command has between TERM and KILL when its time is over.
 constexpr guard::Duration cleanup_grace = 1s;
-/// How a run counts whose client ended well while its work went on, and was ended by us.
-constexpr int ended_by_us = W_EXITCODE(0, SIGTERM);
 
 std::string name_of(Reason reason) {
     constexpr std::array<const char*, 4> names{"exit", "signal", "lost", "interrupted"};
@@ -90,7 +89,7 @@ std::optional<std::string> run_cleanup(const std::string& command,
     auto status = reaper.wait_for(pid, after(BootClock::now(), timeout));
     if (status) {
         if (*status == 0) return std::nullopt;
-        return "ended with status " + std::to_string(shown_status(*status));
+        return "ended with status " + std::to_string(status_of_wait(*status));
     }
     TreeEnd end{after(BootClock::now(), cleanup_grace), others};
     while (!reaper.wait_for(pid, end.step())) {
@@ -100,8 +99,9 @@ std::optional<std::string> run_cleanup(const std::string& command,
 
 }  // namespace
 
-int shown_status(int wait_status) noexcept {
-    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+int counted_status(const Ending& ending, Cleaned cleaned) noexcept {
+    const bool lost_work = cleaned == Cleaned::ended_work && ending.wait_status == 0;
+    return lost_work ? W_EXITCODE(0, SIGTERM) : ending.wait_status;
 }
 
 Cleaned clean(const Order& order, const Ending& ending, const guard::Descriptor& container_id,
@@ -121,10 +121,9 @@ Cleaned clean(const Order& order, const Ending& ending, const guard::Descriptor&
         }
     }
 
-    const bool lost_work = cleaned == Cleaned::ended_work && ending.wait_status == 0;
     const int status = ending.reason == Reason::lost
                            ? order.status_if_lost
-                           : shown_status(lost_work ? ended_by_us : ending.wait_status);
+                           : status_of_wait(counted_status(ending, cleaned));
     auto environment = order.environment;
     environment.push_back("SANDBOX_LOCK_REASON=" + name_of(ending.reason));
     environment.push_back("SANDBOX_LOCK_STATUS=" + std::to_string(status));

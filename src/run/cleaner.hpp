@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string_view>
-
 #include "guard/clock.hpp"
 #include "guard/descriptor.hpp"
 #include "run/order.hpp"
@@ -40,7 +38,8 @@ enum class Cleaned : int {
                             const guard::Descriptor& container_id, const OriginalSignals& original,
                             int complaints);
 
-/// A wait status as a shell shows it.
-[[nodiscard]] int shown_status(int wait_status) noexcept;
+/// The wait status that counts: work that was ended behind the back of a client which ended well
+/// has not gone well.
+[[nodiscard]] int counted_status(const Ending& ending, Cleaned cleaned) noexcept;
 
 }  // namespace run

@@ -63,8 +63,7 @@ int Cleaning::run(const Ending& ending, const guard::Descriptor& container_id) {
     if (!ended)
         complaints += status ? "the cleanup was killed\n" : "the cleanup did not end in time\n";
     report(cleaned, complaints);
-    const bool lost_work = cleaned == Cleaned::ended_work && ending.wait_status == 0;
-    return lost_work ? W_EXITCODE(0, SIGTERM) : ending.wait_status;
+    return counted_status(ending, cleaned);
 }
 
 /// When the cleaner has to be gone: some time before the lease is over.

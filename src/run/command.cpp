@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "run/status.hpp"
+
 namespace run {
 namespace {
 
@@ -93,7 +95,7 @@ guard::Result<Command> start(const Order& order, pid_t group, const OriginalSign
         put_off_stop();
         const int error = program.exec(original);
         (void)!write(write_end.get(), &error, sizeof error);
-        _exit(error == ENOENT ? 127 : 126);
+        _exit(status_of_exec(error));
     }
     // Here, in its group, TSTP is blocked: what it may have missed is still pending. Sent at once,
     // it does nothing to a command that had it and stopped: CONT discards it.

@@ -173,7 +173,7 @@ void Keeper::reap() {
 
 /// The command's, after this process had to end the tree itself.
 void Keeper::tree_has_ended() {
-    killed_tree_ = killed_tree_ || ending_->killed();
+    killed_ = killed_ || ending_->killed();
     if (start_cleanup()) return;
     if (is_second_warden_) told_unclean("the cleanup was killed");
     end_ = RunEnd{RunEnd::warden_killed, status_.value_or(0)};
@@ -233,7 +233,7 @@ void Keeper::serve_channel() {
             reporter_({Level::error, "lease-lost", "the lease is running out: ending the command"});
             break;
         case Message::killing:
-            warden_killed_tree_ = true;
+            killed_ = true;
             backstop_ = guard::never;  // it acts; nobody could do more
             break;
         case Message::survivor:
@@ -295,10 +295,6 @@ RunEnd Keeper::finish() {
     while (wait(-1, 0, guard::never) != Wake::interrupted) {
     }
     return *end_;
-}
-
-bool Keeper::killed() const noexcept {
-    return warden_killed_tree_ || killed_tree_ || (ending_ && ending_->killed());
 }
 
 }  // namespace run

@@ -50,7 +50,7 @@ public:
     RunEnd finish();
 
     /// Whether the tree, or a part of it, had to be killed by KILL.
-    [[nodiscard]] bool killed() const noexcept;
+    [[nodiscard]] bool killed() const noexcept { return killed_; }
     /// Whether a signal that was sent to us has ended the command.
     [[nodiscard]] bool ended_as_asked() const noexcept { return ended_as_asked_; }
     /// What became of the order's cleanup: done, or failed, or none was wanted or had a reason.
@@ -95,10 +95,10 @@ private:
     std::optional<int> status_;                   ///< the command's, reaped after that
     std::optional<RunEnd> end_;
     bool warden_reaped_ = false;
-    bool warden_killed_tree_ = false;
+    bool killed_ = false;
     bool ran_out_ = false;
     bool ended_as_asked_ = false;
-    bool killed_tree_ = false;  ///< by KILL, in the warden's place
+
     bool cleaning_ = false;
     bool is_second_warden_ = false;  ///< the first one was killed; this one only cleans up
     Cleanup cleanup_ = Cleanup::none;

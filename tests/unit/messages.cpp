@@ -8,6 +8,7 @@
 #include "cli/exit_status.hpp"
 #include "cli/help.hpp"
 #include "cli/settings.hpp"
+#include "run/status.hpp"
 
 TEST_CASE("nobody's key or token can forge a line or colour a terminal") {
     CHECK(cli::printable("a\nb\x1b[31m\x7f\r") == "a\\x0ab\\x1b[31m\\x7f\\x0d");
@@ -53,7 +54,7 @@ TEST_CASE("exit statuses") {
     CHECK(cli::status_of(Fault::taken, 9) == 9);
     CHECK(cli::status_of(Fault::denied, 75) == 77);
     CHECK(cli::status_of(Fault::configuration, 75) == 78);
-    CHECK(cli::status_of_exec(ENOENT) == 127);
-    CHECK(cli::status_of_exec(EACCES) == 126);
-    CHECK(cli::status_of_exec(ENOEXEC) == 126);
+    CHECK(run::status_of_exec(ENOENT) == 127);
+    CHECK(run::status_of_exec(EACCES) == 126);
+    CHECK(run::status_of_exec(ENOEXEC) == 126);
 }

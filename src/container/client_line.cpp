@@ -118,44 +118,32 @@ bool is_client(std::string_view program) {
     return std::ranges::find(clients, program) != clients.end();
 }
 
-Result<MarkedLine> mark_exec(MarkedLine line, const Words& words, std::size_t verb) {
-    auto at = verb + 1;
-    const auto options = read_options(words, at, exec_syntax);
-    auto& target = line.target;
-    if (is_on(options, "--detach", "-d"))
-        return refuse("-d/--detach would free the slot while the command runs: leave it out");
+/// The options that mark an exec in the container `operand`.
+Result<Words> exec_marks(const std::vector<Option>& options, const std::string& operand,
+                         Target& target) {
     if (std::ranges::any_of(
             options, [](const Option& option) { return option.value.starts_with(mark_variable); }))
         return refuse(std::string(mark_variable) + " is the mark of --container: leave it out");
-    if (at >= words.size() || words[at] != target.name)
-        return refuse("the command runs in '" + (at < words.size() ? words[at] : "") +
-                      "', not in '" + target.name +
+    if (operand != target.name)
+        return refuse("the command runs in '" + operand + "', not in '" + target.name +
                       "': name the same container (an option's value may need to be written as "
                       "--option=VALUE)");
     if (const auto user = value_of(options, "--user", "-u")) target.as_user = {"--user", *user};
     if (is_on(options, "--privileged")) target.as_user.emplace_back("--privileged");
-    const Words marks{"--env", std::string(mark_variable) + "=" + target.mark};
-    line.command.insert(line.command.begin() + static_cast<std::ptrdiff_t>(verb) + 1, marks.begin(),
-                        marks.end());
-    return line;
+    return Words{"--env", std::string(mark_variable) + "=" + target.mark};
 }
 
-Result<MarkedLine> mark_run(MarkedLine line, const Words& words, std::size_t verb) {
-    auto at = verb + 1;
-    const auto options = read_options(words, at, run_syntax);
-    auto& target = line.target;
-    if (is_on(options, "--detach", "-d"))
-        return refuse("-d/--detach would free the slot while the container runs: leave it out");
-    if (at >= words.size()) return refuse("the command names no image");
+/// The options that mark a container made of the image `operand`.
+Result<Words> run_marks(const std::vector<Option>& options, const std::string& operand,
+                        Target& target) {
+    if (operand.empty()) return refuse("the command names no image");
     const auto name = value_of(options, "--name");
     if (name && *name != target.name)
         return refuse("the command names its container '" + *name + "', not '" + target.name + "'");
     target.removes = is_on(options, "--rm");
     Words marks{"--label", std::string(mark_label) + "=" + target.mark};
     if (!name) marks.insert(marks.end(), {"--name", target.name});
-    line.command.insert(line.command.begin() + static_cast<std::ptrdiff_t>(verb) + 1, marks.begin(),
-                        marks.end());
-    return line;
+    return marks;
 }
 
 }  // namespace
@@ -171,20 +159,31 @@ Result<MarkedLine> mark_line(const Words& command, const std::string& name,
     if (!is_client(command.front()))
         return refuse("'" + command.front() +
                       "' is not docker, podman or nerdctl: use --cleanup, which takes any command");
-    std::size_t verb = 1;
-    (void)read_options(command, verb, program_syntax);
-    MarkedLine line{command, {}};
-    line.target.client.assign(
-        command.begin(),
-        command.begin() + static_cast<std::ptrdiff_t>(std::min(verb, command.size())));
-    line.target.name = name;
-    line.target.mark = mark;
-    if (verb < command.size() && command[verb] == "container") ++verb;
-    const std::string word = verb < command.size() ? command[verb] : "";
-    line.target.is_exec = word == "exec";
-    if (word == "exec") return mark_exec(std::move(line), command, verb);
-    if (word == "run") return mark_run(std::move(line), command, verb);
-    return refuse("'" + word + "' is neither run nor exec: use --cleanup, which takes any command");
+    std::size_t at = 1;
+    (void)read_options(command, at, program_syntax);
+    const auto place = [&] { return command.begin() + static_cast<std::ptrdiff_t>(at); };
+    const auto word = [&] { return at < command.size() ? command[at] : std::string(); };
+    at = std::min(at, command.size());
+    Target target{.client = {command.begin(), place()}, .name = name, .mark = mark};
+    if (word() == "container") ++at;
+    const std::string verb = word();
+    target.is_exec = verb == "exec";
+    if (!target.is_exec && verb != "run")
+        return refuse("'" + verb +
+                      "' is neither run nor exec: use --cleanup, which takes any command");
+
+    const auto behind_verb = ++at;
+    const auto options = read_options(command, at, target.is_exec ? exec_syntax : run_syntax);
+    if (is_on(options, "--detach", "-d"))
+        return refuse(std::string("-d/--detach would free the slot while the ") +
+                      (target.is_exec ? "command" : "container") + " runs: leave it out");
+    const auto marks =
+        target.is_exec ? exec_marks(options, word(), target) : run_marks(options, word(), target);
+    if (!marks) return marks.error();
+    MarkedLine line{command, std::move(target)};
+    line.command.insert(line.command.begin() + static_cast<std::ptrdiff_t>(behind_verb),
+                        marks->begin(), marks->end());
+    return line;
 }
 
 }  // namespace container

@@ -32,10 +32,10 @@ std::vector<std::string> words_of(const std::string& text) {
     return words;
 }
 
-std::string last_line(const std::string& text) {
-    const auto end = text.find_last_not_of('\n');
-    const auto start = end == text.npos ? text.npos : text.rfind('\n', end);
-    return text.substr(start == text.npos ? 0 : start + 1, 200);
+std::string last_line(std::string_view text) {
+    text = text.substr(0, text.find_last_not_of('\n') + 1);
+    text.remove_prefix(text.rfind('\n') + 1);
+    return std::string(text.substr(0, 200));
 }
 
 bool is_id(std::string_view word) {
@@ -51,7 +51,7 @@ Answer Engine::operator()(std::vector<std::string> words) const {
         complaint_ = "the engine does not answer";
     else if (!answer.good())
         complaint_ = last_line(answer.output);
-    while (complaint_.ends_with('\n')) complaint_.pop_back();
+
     return answer;
 }
 

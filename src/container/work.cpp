@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <sstream>
 
 #include "container/engine.hpp"
 #include "container/processes.hpp"

@@ -268,7 +268,7 @@ RedisStore::Attempt RedisStore::attempt(Deadline until, Poller& poller) {
     asked_ = true;
     Attempt tried = ask_entry(holds_back, until, poller);
     if (tried.outcome == Attempt::young && holds_back) tried.left = pause;
-    if (tried.outcome == Attempt::entered && slot_.wants_replicas())
+    if (tried.outcome == Attempt::entered)
         if (const auto safe = slot_.replicate("entry", poller); !safe) {
             give_back(tried.lease, poller);
             return {.outcome = Attempt::unsafe,
@@ -459,7 +459,7 @@ RedisStore::Renewal RedisStore::renew(Lease& lease, LeasedRun& run) {
         return renewal_failed(up.error());
 
     Deadline asked = BootClock::now();
-    auto answer = slot_.renew(within(answer_time()), run);
+    auto answer = slot_.renew(claim_.ttl, within(answer_time()), run);
     if (answer && *answer == "missing") {
         // Asked for in a second step, so that a request which a stuck server executes late never
         // brings back the key of a holder that is gone.
@@ -474,9 +474,8 @@ RedisStore::Renewal RedisStore::renew(Lease& lease, LeasedRun& run) {
         why_lost_ = "the slot was taken away, or somebody entered it, while its key was missing";
     if (!why_lost_.empty()) return Renewal::lost;
     if (*answer == "missing") return Renewal::failed;
-    if (slot_.wants_replicas())
-        if (const auto safe = slot_.replicate("renewal", run); !safe)
-            return renewal_failed(safe.error());
+    if (const auto safe = slot_.replicate("renewal", run); !safe)
+        return renewal_failed(safe.error());
     if (*answer == "restored")
         tell(Level::notice, "lease-restored", "the store had lost the lease; it is set again");
     else if (!trouble_.empty())

@@ -65,9 +65,9 @@ Result<std::uint64_t> Slot::next_fence(Deadline until, Poller& poller) {
     return *fence;
 }
 
-Result<std::string> Slot::renew(Deadline until, Poller& poller) {
+Result<std::string> Slot::renew(Duration ttl, Deadline until, Poller& poller) {
     const auto reply = session_.accepted(
-        evaluate(renew_script, 1, {claim_.token, milliseconds(claim_.ttl), ""}, until, poller));
+        evaluate(renew_script, 1, {claim_.token, milliseconds(ttl), ""}, until, poller));
     if (!reply) return reply.error();
     return std::string(text_of(**reply));
 }
@@ -87,10 +87,9 @@ Result<std::string> Slot::restore(std::uint64_t fence, Deadline until, Poller& p
 }
 
 Result<Done> Slot::lapse_in(Duration span, Deadline until, Poller& poller) {
-    const auto reply = session_.accepted(
-        evaluate(renew_script, 1, {claim_.token, milliseconds(span), ""}, until, poller));
-    if (!reply) return reply.error();
-    return wants_replicas() ? replicate("release", poller) : Result<Done>{Done{}};
+    const auto answer = renew(span, until, poller);
+    if (!answer) return answer.error();
+    return replicate("release", poller);
 }
 
 Result<Done> Slot::release(const Place& place, Deadline until, Poller& poller) {
@@ -108,7 +107,7 @@ Result<Done> Slot::release(const Place& place, std::string_view fence, Deadline 
         evaluate(release_script, 4, {claim_.token, place.name(), fence}, until, poller));
     if (!reply) return reply.error();
     // A server that has been taken over from may still take it, and the new one never know.
-    return wants_replicas() ? replicate("release", poller) : Result<Done>{Done{}};
+    return replicate("release", poller);
 }
 
 Result<Done> Slot::tell_who_is_near(Deadline until, Poller& poller) {
@@ -118,6 +117,7 @@ Result<Done> Slot::tell_who_is_near(Deadline until, Poller& poller) {
 }
 
 Result<Done> Slot::replicate(const char* what, Poller& poller) {
+    if (!wants_replicas()) return Done{};
     long long replicas = 0;
     if (session_.connected() && !session_.answered_aside()) {
         const Duration time = std::min(response_timeout_, claim_.ttl / 6);

@@ -45,12 +45,13 @@ public:
     /// connection stands.
     void server_is_old() noexcept { old_server_ = session_.connections(); }
 
-    /// renew.lua; its answer.
-    guard::Result<std::string> renew(guard::Deadline until, guard::Poller& poller);
+    /// renew.lua to a ttl from now on; its answer.
+    guard::Result<std::string> renew(guard::Duration ttl, guard::Deadline until,
+                                     guard::Poller& poller);
     /// The same, and a missing key is set again, unless the fence has gone on since the entry.
     guard::Result<std::string> restore(std::uint64_t fence, guard::Deadline until,
                                        guard::Poller& poller);
-    /// renew.lua with another ttl, the last one.
+    /// renew, and never again: so the slot frees itself then.
     guard::Result<guard::Done> lapse_in(guard::Duration span, guard::Deadline until,
                                         guard::Poller& poller);
     /// release.lua
@@ -62,7 +63,7 @@ public:
     /// near.lua
     guard::Result<guard::Done> tell_who_is_near(guard::Deadline until, guard::Poller& poller);
 
-    /// Waits until as many replicas as the user wants have what has been written. `what` that is
+    /// Waits until as many replicas as the user wants, if any, have what has been written. `what` that is
     /// goes into the error.
     guard::Result<guard::Done> replicate(const char* what, guard::Poller& poller);
     [[nodiscard]] bool wants_replicas() const noexcept { return min_replicas_ > 0; }

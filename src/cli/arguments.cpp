@@ -64,11 +64,9 @@ SettingOptions::SettingOptions(CLI::App& app, Words words, std::span<const Group
 }
 
 std::map<std::string_view, std::string> SettingOptions::given() const {
-    constexpr std::string_view separator{&between_texts, 1};
     std::map<std::string_view, std::string> values;
     for (const auto& [name, option] : options_)
-        if (option->count() > 0)
-            values[name] = fmt::format("{}", fmt::join(option->reduced_results(), separator));
+        if (option->count() > 0) values[name] = joined_texts(option->reduced_results());
     return values;
 }
 

@@ -23,9 +23,6 @@ using guard::Fault;
 using guard::Result;
 
 constexpr std::array groups{Group::store, Group::output};
-/// The doctor looks at what a run would do, and so takes what a run takes.
-constexpr std::array groups_of_doctor{Group::entering, Group::lease, Group::ending, Group::store,
-                                      Group::output};
 
 /// What the commands have in common.
 struct Line {
@@ -105,7 +102,8 @@ Result<Parsed> parse_break(int argc, char** argv) {
 }
 
 Result<Parsed> parse_doctor(int argc, char** argv) {
-    Line line("doctor", {argv, static_cast<std::size_t>(argc)}, groups_of_doctor);
+    // It looks at what a run would do, and so takes what a run takes.
+    Line line("doctor", {argv, static_cast<std::size_t>(argc)}, all_groups);
     DoctorRequest request;
     line.app.add_flag("--acl", request.acl);
     line.app.add_flag("--json", request.json);

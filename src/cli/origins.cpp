@@ -66,8 +66,7 @@ Result<Done> add_configured(Origins& origins, const std::string& path, int rank)
                                      "it has spaces",
                                      path, name)};
         note(origins, setting->name(),
-             {fmt::format("configuration file '{}': {}", path, name),
-              fmt::format("{}", fmt::join(values, std::string_view{&between_texts, 1})),
+             {fmt::format("configuration file '{}': {}", path, name), joined_texts(values),
               Fault::configuration, rank});
     }
     return Done{};

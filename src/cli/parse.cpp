@@ -39,9 +39,6 @@ struct CommandLine {
     std::vector<std::string> command;
 };
 
-constexpr std::array every_group{Group::entering, Group::lease, Group::ending, Group::store,
-                                 Group::output};
-
 struct Options {
     CLI::App app{"", "sandbox-lock"};
     CommandLine line;
@@ -51,7 +48,7 @@ struct Options {
     CLI::Option* shell_command = nullptr;
     CLI::Option* key = nullptr;
 
-    explicit Options(Words words) : settings(app, words, every_group) {
+    explicit Options(Words words) : settings(app, words, all_groups) {
         app.set_help_flag();
         app.prefix_command();
         const auto flag = [&](const std::string& flags, bool& into) {
@@ -121,14 +118,14 @@ Result<std::vector<std::string>> command_of(const CommandLine& line) {
 }
 
 /// With --container, what the command starts there is marked.
-Result<container::MarkedLine> marked(const CommandLine& line, std::vector<std::string> command,
-                                     const Settings& settings) {
-    if (settings.container.empty()) return container::MarkedLine{std::move(command), {}};
+Result<container::MarkedLine> marked(const CommandLine& line,
+                                     const std::vector<std::string>& command,
+                                     const std::string& name) {
     if (line.has_shell_command)
         return usage(
             "--container: a shell command cannot be seen through: write docker run or "
             "docker exec without -c, or use --cleanup");
-    return container::mark_line(command, settings.container, guard::random_id());
+    return container::mark_line(command, name, guard::random_id());
 }
 
 }  // namespace
@@ -151,13 +148,15 @@ Result<Parsed> parse(int argc, char** argv) {
     if (!key) return key.error();
     auto command = command_of(*line);
     if (!command) return command.error();
-    auto work = marked(*line, std::move(*command), gathered->settings);
-    if (!work) return work.error();
     std::optional<container::Target> target;
-    if (!gathered->settings.container.empty()) target = std::move(work->target);
-    return Parsed{Invocation{std::move(gathered->settings), std::move(*key),
-                             std::move(work->command), std::move(target),
-                             std::move(gathered->places), wiped}};
+    if (const auto& name = gathered->settings.container; !name.empty()) {
+        auto work = marked(*line, *command, name);
+        if (!work) return work.error();
+        *command = std::move(work->command);
+        target = std::move(work->target);
+    }
+    return Parsed{Invocation{std::move(gathered->settings), std::move(*key), std::move(*command),
+                             std::move(target), std::move(gathered->places), wiped}};
 }
 
 }  // namespace cli

@@ -106,6 +106,8 @@ Outcome set_log_format(Settings& settings, std::string_view text) {
     return Done{};
 }
 
+constexpr char between_texts = '\0';
+
 Outcome set_cleanups(Settings& settings, std::string_view text) {
     settings.cleanups.clear();
     for (std::size_t start = 0; start <= text.size();) {
@@ -200,6 +202,10 @@ constexpr Duration shortest_ttl = std::chrono::seconds{1};
 constexpr Duration shortest_ttl_with_container = std::chrono::seconds{10};
 
 }  // namespace
+
+std::string joined_texts(const std::vector<std::string>& texts) {
+    return fmt::format("{}", fmt::join(texts, std::string_view{&between_texts, 1}));
+}
 
 std::string_view title_of(Group group) noexcept {
     constexpr std::array<std::string_view, 5> titles{"Entering", "Lease and command",

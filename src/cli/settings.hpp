@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,10 +57,13 @@ struct Settings {
     LogFormat log_format = LogFormat::text;
 };
 
-/// No text of a setting has it.
-inline constexpr char between_texts = '\0';
+/// Texts of a setting that repeats, as one; no text of a setting has the separator.
+[[nodiscard]] std::string joined_texts(const std::vector<std::string>& texts);
 
 enum class Group { entering, lease, ending, store, output };
+/// In the order of the help.
+inline constexpr std::array all_groups{Group::entering, Group::lease, Group::ending, Group::store,
+                                       Group::output};
 [[nodiscard]] std::string_view title_of(Group group) noexcept;
 
 /// A setting as it is defined once for all: command line, environment, configuration file, help,
@@ -72,7 +76,7 @@ struct Setting {
     /// Sets it from text; a switch gets `true` or `false`. Errors say what is accepted, not where
     /// the text came from.
     guard::Result<guard::Done> (*apply)(Settings& settings, std::string_view text);
-    /// It may be given several times in one place; the texts come joined by `between_texts`.
+    /// It may be given several times in one place; its texts come as `joined_texts`.
     bool repeats = false;
 
     /// `lease-ttl`: the key in a configuration file.

@@ -135,6 +135,8 @@ TEST_CASE("the warden killed while the slot is awaited: nothing is run, and the 
     const auto below = children_of(waiter.pid());
     REQUIRE(below.size() == 1);
     kill(below.front(), SIGKILL);
+    // It takes its time to die, and may be told to start the command until it has.
+    REQUIRE(eventually([&] { return !alive(below.front()); }));
     redis.command({"DEL", key});
     CHECK(waiter.wait() == 71);
     CHECK(waiter.out().empty());

@@ -58,17 +58,16 @@ public:
                 empty_since = std::min(empty_since, now);
                 const bool may_be_late = forced_ || now - client_.started < young;
                 if (is_settled_ || !may_be_late || now - empty_since >= late_start)
-                    return {had_work_ ? Settlement::ended : Settlement::nothing_left};
+                    return {had_work_};
             } else {
                 empty_since = guard::never;
             }
             if (left.value_or(0) > 0) end_them(now);
             pause(look_interval);
         }
-        return {Settlement::failed,
-                (had_work_ ? "the command's processes in the container cannot be ended"
-                           : "the container cannot be looked into") +
-                    reason_of(engine_)};
+        return {had_work_, (had_work_ ? "the command's processes in the container cannot be ended"
+                                      : "the container cannot be looked into") +
+                               reason_of(engine_)};
     }
 
 private:
@@ -116,8 +115,7 @@ public:
             const auto left = left_over();
             knows = left.has_value();
             if (left && left->empty()) {
-                if (!may_be_late(had_work))
-                    return {had_work ? Settlement::ended : Settlement::nothing_left};
+                if (!may_be_late(had_work)) return {had_work};
                 // It would never run, but keep its name.
                 pause(late_creation);
                 looked_late_ = true;
@@ -130,7 +128,7 @@ public:
             }
             pause(look_interval);
         }
-        return {Settlement::failed,
+        return {had_work,
                 (knows ? "the container cannot be removed" : "the containers cannot be listed") +
                     reason_of(engine_)};
     }

@@ -33,12 +33,8 @@ struct ClientEnd {
 
 /// What was left to do behind a client.
 struct Settlement {
-    enum How {
-        nothing_left,  ///< its work had ended
-        ended,         ///< its work went on without it, and has been ended
-        failed         ///< it may still go on: `why`
-    } how;
-    std::string why = {};
+    bool had_work;             ///< its work went on without it
+    std::string failure = {};  ///< why it may still do so; empty where it surely does not
 };
 
 /// After the client's end: has the work ended, and returns when it has, or fails at `until`.

@@ -22,18 +22,19 @@ struct Message {
         noticed,   ///< number: a signal that reached the command without our help
         stop,      ///< end the tree: TERM now; number: when to send KILL, in ns of CLOCK_BOOTTIME
         // warden to keeper
-        started,   ///< number: the command's pid
-        ending,    ///< the warden ends the tree because the lease runs out
-        killing,   ///< the tree is being killed by KILL
-        survivor,  ///< number: the pid of a process that KILL does not end
-        cleaning,  ///< the tree is gone; cleaning up begins
-        cleaned,   ///< number: whether work that a client had left in a container was ended
-        unclean,   ///< bytes: what could not be cleaned up
-        as_asked,  ///< a signal of ours has ended the command
-        ended,     ///< number: the wait status; the tree is gone as far as it has to be
-        no_exec,   ///< number: errno of the exec that failed
-        no_start,  ///< bytes: why; nothing has run
-        late,      ///< the lease was about to end before the command could start; nothing has run
+        started,    ///< number: the command's pid
+        ending,     ///< the warden ends the tree because the lease runs out
+        killing,    ///< the tree is being killed by KILL
+        survivor,   ///< number: the pid of a process that KILL does not end
+        cleaning,   ///< the tree is gone; cleaning up begins
+        work_left,  ///< a client had ended before its work in a container
+        cleaned,    ///< all that was to be cleaned up is
+        unclean,    ///< bytes: what could not be cleaned up
+        as_asked,   ///< a signal of ours has ended the command
+        ended,      ///< number: the wait status; the tree is gone as far as it has to be
+        no_exec,    ///< number: errno of the exec that failed
+        no_start,   ///< bytes: why; nothing has run
+        late,       ///< the lease was about to end before the command could start; nothing has run
     };
     Kind kind;
     std::int64_t number = 0;

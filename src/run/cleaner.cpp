@@ -100,24 +100,24 @@ std::optional<std::string> run_cleanup(const std::string& command,
 }  // namespace
 
 int counted_status(const Ending& ending, Cleaned cleaned) noexcept {
-    const bool lost_work = cleaned == Cleaned::ended_work && ending.wait_status == 0;
+    const bool lost_work = cleaned.work_left && ending.wait_status == 0;
     return lost_work ? W_EXITCODE(0, SIGTERM) : ending.wait_status;
 }
 
 Cleaned clean(const Order& order, const Ending& ending, const guard::Descriptor& container_id,
               const OriginalSignals& original, int complaints) {
     become_subreaper();
-    auto cleaned = Cleaned::well;
+    Cleaned cleaned;
     if (order.container) {
         const auto& target = *order.container;
         const auto id = container::id_in(contents(container_id.get()), target);
         const auto settled =
             container::settle(target, id, {ending.forced, ending.started, ending.kill_at},
                               after(BootClock::now(), order.cleanup_timeout));
-        if (settled.how == container::Settlement::ended) cleaned = Cleaned::ended_work;
-        if (settled.how == container::Settlement::failed) {
-            cleaned = Cleaned::badly;
-            complain(complaints, "container '" + target.name + "': " + settled.why);
+        cleaned.work_left = settled.had_work;
+        if (!settled.failure.empty()) {
+            cleaned.badly = true;
+            complain(complaints, "container '" + target.name + "': " + settled.failure);
         }
     }
 
@@ -131,7 +131,7 @@ Cleaned clean(const Order& order, const Ending& ending, const guard::Descriptor&
         const auto failure =
             run_cleanup(order.cleanups[i], environment, order.cleanup_timeout, original);
         if (!failure) continue;
-        cleaned = Cleaned::badly;
+        cleaned.badly = true;
         // By number: it may hold a secret.
         complain(complaints, "cleanup command " + std::to_string(i + 1) + " " + *failure);
     }

@@ -24,11 +24,16 @@ struct Ending {
     guard::Deadline kill_at;  ///< when work that heeds no TERM gets KILL
 };
 
-/// How cleaning up went; the cleaner's exit status.
-enum class Cleaned : int {
-    well,
-    badly,       ///< something may be left
-    ended_work,  ///< well, but work went on in a container after its client had ended
+/// How cleaning up went.
+struct Cleaned {
+    bool badly = false;      ///< something may be left
+    bool work_left = false;  ///< work went on in a container after its client had ended
+
+    /// As the cleaner's exit status, and back from it.
+    [[nodiscard]] int as_status() const noexcept { return (badly ? 1 : 0) | (work_left ? 2 : 0); }
+    [[nodiscard]] static Cleaned from_status(int status) noexcept {
+        return {(status & 1) != 0, (status & 2) != 0};
+    }
 };
 
 /// The whole of the cleaner process: ends what is left in the container, then runs the cleanup
@@ -38,8 +43,8 @@ enum class Cleaned : int {
                             const guard::Descriptor& container_id, const OriginalSignals& original,
                             int complaints);
 
-/// The wait status that counts: work that was ended behind the back of a client which ended well
-/// has not gone well.
+/// The wait status that counts: where work was left behind by a client which ended well, it has not
+/// gone well.
 [[nodiscard]] int counted_status(const Ending& ending, Cleaned cleaned) noexcept;
 
 }  // namespace run

@@ -42,19 +42,20 @@ int Cleaning::run(const Ending& ending, const guard::Descriptor& container_id) {
     at_the_latest_ = after(BootClock::now(), steps * (order_.cleanup_timeout + overrun));
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        report(Cleaned::badly, "the cleanup cannot be started: no pipe");
+        report({.badly = true}, "the cleanup cannot be started: no pipe");
         return ending.wait_status;
     }
     const guard::Descriptor read_end{ends[0]};
     guard::Descriptor write_end{ends[1]};
     auto left_behind = descendants();  // by the command, in the background
     const pid_t cleaner = fork_aside(channel_, [&] {
-        return static_cast<int>(clean(order_, ending, container_id, original_, write_end.get()));
+        return clean(order_, ending, container_id, original_, write_end.get()).as_status();
     });
     write_end.reset();
     const auto status = cleaner < 0 ? std::nullopt : watch(cleaner, std::move(left_behind));
     const bool ended = status && WIFEXITED(*status);
-    const auto cleaned = ended ? static_cast<Cleaned>(WEXITSTATUS(*status)) : Cleaned::badly;
+    const auto cleaned =
+        ended ? Cleaned::from_status(WEXITSTATUS(*status)) : Cleaned{.badly = true};
 
     fcntl(read_end.get(), F_SETFL, O_NONBLOCK);  // what a cleanup command left running may have it
     std::array<char, PIPE_BUF> text{};
@@ -116,12 +117,13 @@ void Cleaning::read_news() {
 }
 
 void Cleaning::report(Cleaned cleaned, const std::string& complaints) {
-    if (cleaned != Cleaned::badly)
-        channel_.send({Message::cleaned, cleaned == Cleaned::ended_work ? 1 : 0});
+    if (cleaned.work_left) channel_.send({Message::work_left});
+    if (!cleaned.badly)
+        channel_.send({Message::cleaned});
+    else if (channel_.fd() < 0)
+        write_last_words("sandbox-lock: " + complaints);
     else
         channel_.send({Message::unclean, 0, complaints});
-    if (cleaned == Cleaned::badly && channel_.fd() < 0)
-        write_last_words("sandbox-lock: " + complaints);
 }
 
 }  // namespace run

@@ -28,8 +28,8 @@ public:
              guard::Deadline deadline)
         : channel_(channel), order_(order), original_(original), deadline_(deadline) {}
 
-    /// Returns when that is done and the keeper has been told. The wait status that counts: work
-    /// that was ended behind a client's back has not gone well.
+    /// Returns when that is done and the keeper has been told. The wait status that counts, as
+    /// counted_status gives it.
     [[nodiscard]] int run(const Ending& ending, const guard::Descriptor& container_id);
 
 private:

@@ -251,9 +251,11 @@ void Keeper::serve_channel() {
             break;
         case Message::cleaned:
             cleanup_ = Cleanup::done;
-            if (number != 0)
-                reporter_({Level::warning, "work-left",
-                           "what ran in the container had not ended with its client: ended it"});
+            break;
+        case Message::work_left:
+            reporter_(
+                {Level::warning, "work-left",
+                 "what ran in the container had not ended with its client and had to be ended"});
             break;
         case Message::unclean:
             told_unclean(message->bytes);

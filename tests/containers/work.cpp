@@ -195,13 +195,38 @@ TEST_CASE(
 TEST_CASE("docker exec: a client that leaves its work behind does not count as a success") {
     DockerEngine& engine = shared_engine();
     const Running box(engine, "exec-behind");
-    auto job = locked(engine, "exec-behind", box.exec({}, {"sh", "-c", works}),
-                      with_container("exec-behind"));
-    REQUIRE(is_ready(job));
-    kill(client_of(job), SIGTERM);
-    CHECK(job.wait() == 128 + SIGTERM);
-    CHECK(has(job.err(), "had not ended with its client"));
-    check_nothing_left(engine.docker({"exec", "exec-behind", "ps", "-o", "pid,args"}));
+    const auto leaves_its_work = [&](const Words& options) {
+        auto job = locked(engine, "exec-behind", box.exec({}, {"sh", "-c", works}),
+                          with_container("exec-behind", options));
+        REQUIRE(is_ready(job));
+        kill(client_of(job), SIGTERM);
+        CHECK(job.wait() == 128 + SIGTERM);
+        CHECK(has(job.err(), "had not ended with its client"));
+        check_nothing_left(engine.docker({"exec", "exec-behind", "ps", "-o", "pid,args"}));
+        return job.err();
+    };
+    SUBCASE("alone") {
+        leaves_its_work({});
+    }
+    SUBCASE("and the cleanup command behind it fails") {
+        const auto said = leaves_its_work({"--cleanup", "echo $SANDBOX_LOCK_STATUS >&2; false"});
+        CHECK(has(said, "143\n"));
+        CHECK(has(said, "cleanup command 1 ended with status 1"));
+        CHECK_FALSE(free("exec-behind"));
+        shared_redis().command({"DEL", key_of("agent:exec-behind")});
+    }
+    SUBCASE("and cannot be ended, for the container is paused") {
+        const Words options{"--cleanup-timeout", "1s", "--kill-after", "200ms"};
+        auto job = locked(engine, "exec-behind", box.exec({}, {"sh", "-c", works}),
+                          with_container("exec-behind", options));
+        REQUIRE(is_ready(job));
+        engine.docker({"pause", "exec-behind"});
+        kill(client_of(job), SIGTERM);
+        CHECK(job.wait() == 128 + SIGTERM);
+        CHECK(has(job.err(), "cannot be ended"));
+        engine.docker({"unpause", "exec-behind"});
+        shared_redis().command({"DEL", key_of("agent:exec-behind")});
+    }
 }
 
 TEST_CASE(

@@ -9,8 +9,10 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <thread>
 
+#include "chaos/cable.hpp"
 #include "chaos/checker.hpp"
 #include "chaos/contenders.hpp"
 #include "chaos/nemesis.hpp"
@@ -112,6 +114,15 @@ private:
     bool stays_;
 };
 
+std::unique_ptr<Cable> lay_cable() {
+    try {
+        return std::make_unique<Cable>();
+    } catch (const std::exception& error) {
+        fmt::print("no network namespace: {}\n", error.what());
+        return nullptr;
+    }
+}
+
 /// The longest lease, and what it takes beyond it until the last tree is gone.
 constexpr Duration longest_lease = 3s;
 /// The longest that a queue nobody uses stays in the store.
@@ -129,13 +140,21 @@ void look_for_remains(const std::string& mark, Server& server, Evidence& evidenc
 
 Evidence create_chaos(const Options& options, const Logs& logs) {
     Evidence evidence;
-    Server server;
+    const auto cable = lay_cable();
+    std::vector<std::string> addresses;
+    if (cable) addresses.push_back(cable->address());
+    Server server{addresses};
     Wire wire{server.socket()};
-    const Ground ground{server.url(), wire.url(), logs / "history", logs / "messages",
-                        options.slots};
+    const Ground ground{.direct_url = server.url(),
+                        .distant_url = wire.url(),
+                        .far_url = cable ? server.url_at(cable->address()) : "",
+                        .cable = cable.get(),
+                        .history = logs / "history",
+                        .messages = logs / "messages",
+                        .slots = options.slots};
     support::write_file(ground.history, "");
     Contenders contenders{options.contenders, options.seed, ground};
-    Nemesis nemesis{options.seed, server, wire, contenders};
+    Nemesis nemesis{options.seed, server, wire, cable.get(), contenders};
     StallWatch stall_watch;
     const auto step_until = [&](Time end, auto is_over) {
         while (BootClock::now() < end && !is_over()) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -19,10 +20,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// How a run reaches the server.
+enum class Way { direct, wire, cable };
+
 /// What a run is to do.
 struct Plan {
     Run run;
-    bool is_distant = false;
+    Way way = Way::direct;
     bool has_loose_ends = false;
     std::vector<std::string> options;
     std::vector<std::string> job;
@@ -41,7 +45,7 @@ Plan make_plan(std::uint64_t seed, int number, const Ground& ground) {
     const auto one_in = [&](int n) { return between(1, n) == 1; };
     Plan plan;
     plan.run.slot = between(0, ground.slots - 1);
-    plan.is_distant = one_in(2);
+    plan.way = static_cast<Way>(between(0, ground.cable == nullptr ? 1 : 2));
     const int ttl = one_in(8) ? 1000 : one_in(3) ? 3000 : 2000;
     plan.run.ttl = std::chrono::milliseconds{ttl};
     // Most are short, so that there are many; some outlive a lease that is not renewed.
@@ -130,14 +134,17 @@ void Contenders::step() {
 void Contenders::start(Seat& seat) {
     const int number = static_cast<int>(runs_.size());
     auto plan = make_plan(seed_, number, ground_);
-    auto arguments = std::move(plan.options);
-    arguments.insert(arguments.end(),
-                     {"agent:" + std::to_string(plan.run.slot), "--", job_, ground_.history});
-    arguments.insert(arguments.end(), plan.job.begin(), plan.job.end());
+    std::vector<std::string> words{support::program_path()};
+    words.insert(words.end(), plan.options.begin(), plan.options.end());
+    words.insert(words.end(),
+                 {"agent:" + std::to_string(plan.run.slot), "--", job_, ground_.history});
+    words.insert(words.end(), plan.job.begin(), plan.job.end());
+    if (plan.way == Way::cable) words = ground_.cable->at_far_end(std::move(words));
+    const std::array urls{&ground_.direct_url, &ground_.distant_url, &ground_.far_url};
+    auto environment = support::clean_environment(*urls[static_cast<std::size_t>(plan.way)]);
+    environment.insert(environment.end(), {mark_, "CHAOS_RUN=" + std::to_string(number)});
     plan.run.spawned = BootClock::now();
-    seat.keeper.emplace(
-        support::sandbox_lock(plan.is_distant ? ground_.distant_url : ground_.direct_url, arguments,
-                              {.environment = {mark_, "CHAOS_RUN=" + std::to_string(number)}}));
+    seat.keeper.emplace(words, support::Launch{.environment = environment});
     seat.run = number;
     seat.has_loose_ends = plan.has_loose_ends;
     seat.hit = Guardian::none;

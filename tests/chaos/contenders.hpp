@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "chaos/cable.hpp"
 #include "chaos/evidence.hpp"
 #include "chaos/faults.hpp"
 #include "guard/descriptor.hpp"
@@ -20,6 +21,8 @@ namespace chaos {
 struct Ground {
     std::string direct_url;   ///< of the server
     std::string distant_url;  ///< the same by the wire that is tampered with
+    std::string far_url;      ///< the same from the far end of the cable
+    const Cable* cable;       ///< where there is one
     std::string history;      ///< where commands write
     std::string messages;     ///< where what the runs said is kept
     int slots = 1;

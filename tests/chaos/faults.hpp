@@ -38,11 +38,13 @@ enum class Kind : std::uint8_t {
     cut,
     stall,
     silence,
+    lose_all,
+    lose_answers,
     clock_slip,
     clock_forward,
     clock_back,
 };
-inline constexpr std::size_t kinds = 28;
+inline constexpr std::size_t kinds = 30;
 inline constexpr std::size_t process_kinds = 16;
 
 inline constexpr std::array<std::string_view, kinds> kind_names{
@@ -71,6 +73,8 @@ inline constexpr std::array<std::string_view, kinds> kind_names{
     "traffic cut",
     "traffic held up, and let through late",
     "traffic lost, connections open",
+    "packets lost in a network namespace",
+    "packets of answers lost in a network namespace",
     "clock forward, within the margin",
     "clock forward, over a ttl",
     "clock back"};

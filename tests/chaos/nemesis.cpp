@@ -17,6 +17,12 @@ constexpr Duration longest_search = 1s;
 /// Between two faults of the server, so that the second hits what has recovered from the first:
 /// more than the grace that holders get after a restart.
 constexpr Duration recovery = 1300ms;
+/// TCP finds out later that packets arrive again: it waits twice as long after each that is lost.
+constexpr Duration found_out = 2500ms;
+
+bool is_of_cable(Kind kind) {
+    return kind == Kind::lose_all || kind == Kind::lose_answers;
+}
 
 bool send(const guard::Descriptor& process, int signal) {
     return syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
@@ -24,14 +30,16 @@ bool send(const guard::Descriptor& process, int signal) {
 
 }  // namespace
 
-Nemesis::Nemesis(std::uint64_t seed, Server& server, Wire& wire, Contenders& contenders)
+Nemesis::Nemesis(std::uint64_t seed, Server& server, Wire& wire, Cable* cable,
+                 Contenders& contenders)
     : server_(server),
       wire_(wire),
+      cable_(cable),
       contenders_(contenders),
       for_processes_(seed, Schedule::of_processes),
       for_server_(seed, Schedule::of_server),
       next_process_(for_processes_.next()),
-      next_server_(for_server_.next()),
+      next_server_(next_of_server()),
       process_due_(BootClock::now() + next_process_.pause),
       server_due_(BootClock::now() + next_server_.pause) {}
 
@@ -42,8 +50,9 @@ void Nemesis::step() {
     if (lasting_ && now >= lasting_->until) {
         undo(lasting_->kind);
         done_[lasting_->note].span.to = BootClock::now();
+        server_due_ = BootClock::now() + recovery + next_server_.pause +
+                      (is_of_cable(lasting_->kind) ? found_out : Duration{});
         lasting_.reset();
-        server_due_ = BootClock::now() + recovery + next_server_.pause;
     } else if (!lasting_ && now >= server_due_) {
         hit_server(now);
     }
@@ -93,8 +102,14 @@ void Nemesis::hit_process(Time now) {
     process_due_ = now + next_process_.pause;
 }
 
+Fault Nemesis::next_of_server() {
+    auto fault = for_server_.next();
+    while (is_of_cable(fault.kind) && cable_ == nullptr) fault = for_server_.next();
+    return fault;
+}
+
 void Nemesis::hit_server(Time now) {
-    const auto fault = std::exchange(next_server_, for_server_.next());
+    const auto fault = std::exchange(next_server_, next_of_server());
     const auto number = note({.kind = fault.kind, .span = {now, now}, .jump = fault.jump});
     inflict(fault);
     done_[number].span.to = BootClock::now();
@@ -136,6 +151,12 @@ void Nemesis::inflict(const Fault& fault) {
         case Kind::silence:
             wire_.become(Wire::State::swallowing);
             break;
+        case Kind::lose_all:
+            cable_->become(Cable::Loses::all);
+            break;
+        case Kind::lose_answers:
+            cable_->become(Cable::Loses::answers);
+            break;
         default:
             server_.set_clock(fault.jump);
             break;
@@ -154,6 +175,10 @@ void Nemesis::undo(Kind kind) {
         case Kind::pause_short:
         case Kind::pause_long:
             server_.node().resume();
+            break;
+        case Kind::lose_all:
+        case Kind::lose_answers:
+            cable_->become(Cable::Loses::nothing);
             break;
         default:
             wire_.become(Wire::State::open);

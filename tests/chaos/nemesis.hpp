@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "chaos/cable.hpp"
 #include "chaos/contenders.hpp"
 #include "chaos/evidence.hpp"
 #include "chaos/faults.hpp"
@@ -15,7 +16,8 @@ namespace chaos {
 /// Does to processes and to the server what the schedules of its seed say.
 class Nemesis {
 public:
-    Nemesis(std::uint64_t seed, Server& server, Wire& wire, Contenders& contenders);
+    /// Without a cable there are no faults of it.
+    Nemesis(std::uint64_t seed, Server& server, Wire& wire, Cable* cable, Contenders& contenders);
 
     /// Does what is due.
     void step();
@@ -39,6 +41,7 @@ private:
 
     void hit_process(Time now);
     void hit_server(Time now);
+    [[nodiscard]] Fault next_of_server();
     void inflict(const Fault& fault);
     void undo(Kind kind);
     void let_go_on(Time stopped_until);
@@ -46,6 +49,7 @@ private:
 
     Server& server_;
     Wire& wire_;
+    Cable* cable_;
     Contenders& contenders_;
     Schedule for_processes_;
     Schedule for_server_;

@@ -14,12 +14,20 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
+/// Only the server is ever killed, not the machine, so what was written is there without fsync(2).
+std::vector<std::string> options_of(const std::vector<std::string>& addresses,
+                                    const std::string& directory) {
+    std::vector<std::string> options{"--appendonly", "yes",      "--appendfsync",    "no",
+                                     "--dir",        directory,  "--protected-mode", "no",
+                                     "--bind",       "127.0.0.1"};
+    options.insert(options.end(), addresses.begin(), addresses.end());
+    return options;
+}
+
 }  // namespace
 
-// Only the server is ever killed, not the machine, so what was written is there without fsync(2).
-Server::Server()
-    : node_({.options = {"--appendonly", "yes", "--appendfsync", "no", "--dir", dir_ / ""},
-             .environment = clock_.environment()}) {
+Server::Server(const std::vector<std::string>& addresses)
+    : node_({.options = options_of(addresses, dir_ / ""), .environment = clock_.environment()}) {
     node_.wait_old();
 }
 

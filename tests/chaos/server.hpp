@@ -13,10 +13,14 @@ namespace chaos {
 /// can be set.
 class Server {
 public:
-    Server();
+    /// Listens at a socket, and at those addresses.
+    explicit Server(const std::vector<std::string>& addresses);
 
     [[nodiscard]] const std::string& socket() const noexcept { return node_.socket(); }
     [[nodiscard]] std::string url() const { return "redis+unix://" + node_.socket(); }
+    [[nodiscard]] std::string url_at(const std::string& address) const {
+        return "redis://" + address + ":" + node_.port();
+    }
     [[nodiscard]] support::RedisNode& node() noexcept { return node_; }
 
     void kill() { node_.kill(); }

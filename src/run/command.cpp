@@ -50,6 +50,24 @@ void put_off_stop() noexcept {
     if (::signal(SIGTSTP, [](int) {}) == SIG_IGN) ::signal(SIGTSTP, SIG_IGN);
 }
 
+/// Stay in the group of the parent. (0, for setpgid(2): make one.)
+constexpr pid_t no_group = -1;
+
+/// By vfork(2): the child borrows our memory until its exec, so nothing is copied, and a pid that
+/// is returned has run its exec. Not posix_spawn(3): that cannot ask for PDEATHSIG.
+pid_t fork_and_exec(Program& program, pid_t group, const OriginalSignals& original, int error_to) {
+    const pid_t warden = getpid();
+    const pid_t pid = vfork();
+    if (pid != 0) return pid;
+    if (group != no_group) setpgid(0, group);
+    prctl(PR_SET_PDEATHSIG, SIGTERM, 0L, 0L, 0L);
+    if (getppid() != warden) _exit(1);  // it died before prctl
+    put_off_stop();
+    const int error = program.exec(original);
+    (void)!write(error_to, &error, sizeof error);
+    _exit(status_of_exec(error));
+}
+
 }  // namespace
 
 int exec(const std::vector<std::string>& command, const std::vector<std::string>& environment,
@@ -82,21 +100,10 @@ guard::Result<Command> start(const Order& order, pid_t group, const OriginalSign
     guard::Descriptor read_end{ends[0]};
     const guard::Descriptor write_end{ends[1]};
 
-    const pid_t warden = getpid();
-    // vfork(2): the child borrows our memory until its exec, so nothing is copied, and a pid that
-    // is returned has run its exec. Not posix_spawn(3): that cannot ask for PDEATHSIG.
     Program program{order.command, order.environment};
-    const pid_t pid = vfork();
+    const pid_t pid =
+        fork_and_exec(program, order.own_group ? group : no_group, original, write_end.get());
     if (pid < 0) return failed("fork");
-    if (pid == 0) {
-        if (order.own_group) setpgid(0, group);
-        prctl(PR_SET_PDEATHSIG, SIGTERM, 0L, 0L, 0L);
-        if (getppid() != warden) _exit(1);  // it died before prctl
-        put_off_stop();
-        const int error = program.exec(original);
-        (void)!write(write_end.get(), &error, sizeof error);
-        _exit(status_of_exec(error));
-    }
     // Here, in its group, TSTP is blocked: what it may have missed is still pending. Sent at once,
     // it does nothing to a command that had it and stopped: CONT discards it.
     if (!order.own_group && is_pending(SIGTSTP)) kill(pid, SIGTSTP);

@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "store/file/lock_file.hpp"
 #include "support/program.hpp"
 #include "support/temp_dir.hpp"
 
@@ -31,7 +30,9 @@ class Locks {
 public:
     [[nodiscard]] std::string url() const { return "file:" + dir_ / "locks"; }
     [[nodiscard]] std::string path(const std::string& slot) const {
-        return dir_ / "locks/" + store::file::file_name(key_of(slot));
+        std::string name;
+        for (const char byte : key_of(slot)) name += byte == ':' ? "%3A" : std::string(1, byte);
+        return dir_ / "locks/" + name;
     }
     Process run(const std::vector<std::string>& arguments, Launch launch = {}) const {
         return sandbox_lock(url(), arguments, std::move(launch));

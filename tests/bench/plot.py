@@ -54,10 +54,13 @@ def scale(low: float, high: float, start: float, end: float):
     return lambda value: start + math.log(value / low) / span * (end - start)
 
 
-def spread_out(places: list[float], gap: float) -> list[float]:
-    """The places in rising order, moved so that labels there do not cover each other."""
+def spread_out(places: list[float], gap: float, most: float) -> list[float]:
+    """The places in rising order, moved so that labels there cover neither each other nor what is
+    beyond `most`."""
     for i in range(1, len(places)):
         places[i] = max(places[i], places[i - 1] + gap)
+    for i in reversed(range(len(places))):
+        places[i] = min(places[i], most - (len(places) - 1 - i) * gap)
     return places
 
 
@@ -79,7 +82,7 @@ def lines(sizes: list[dict]) -> list[str]:
                   text(LEFT - 8, y(10**decade) + 4, f"{10**decade:g}", "end")]
     parts += [text(x(count), BOTTOM + 18, str(count), "middle") for count in counts]
     ends = sorted((y(curve[-1][1]), tool) for tool, curve in curves.items())
-    labels = spread_out([end for end, _ in ends], 16)
+    labels = spread_out([end for end, _ in ends], 16, BOTTOM)
     for (_, tool), label in zip(ends, labels):
         points = [(x(count), y(ms)) for count, ms in curves[tool]]
         path = " ".join(f"{px:.1f},{py:.1f}" for px, py in points)
@@ -102,6 +105,10 @@ def bars(tools: dict[str, dict]) -> list[str]:
                   f'<rect x="{BARS}" y="{y + 17:.1f}" width="{width:.1f}" height="{step - 24:.1f}" '
                   f'fill="{colour_of(tool)}"/>',
                   text(BARS + width + 5, y + 9 + step / 2, f"{ms:.1f}")]
+        if ms / longest > 1.15:
+            x = BARS + width - 24
+            parts += [f'<line x1="{x + dx}" y1="{y + step - 4:.1f}" x2="{x + dx + 8}" y2="{y + 14:.1f}" '
+                      'stroke="white" stroke-width="3"/>' for dx in (0, 7)]
     return parts
 
 

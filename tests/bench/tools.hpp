@@ -39,6 +39,7 @@ private:
     [[nodiscard]] bool is_wanted(const std::string& name) const;
     void add(Tool tool);
     void add_ours();
+    [[nodiscard]] std::string installed(const std::string& program) const;
     void add_etcd();
     void add_consul();
 

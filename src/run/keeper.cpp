@@ -165,7 +165,6 @@ void Keeper::reap() {
     for (int status = 0;;) {
         const pid_t pid = waitpid(-1, &status, WNOHANG);
         if (pid <= 0) break;
-        warden_reaped_ = warden_reaped_ || pid == warden_.pid;
         if (pid == command_) status_ = status;
     }
     if (ending_ && tree_is_gone()) tree_has_ended();
@@ -188,7 +187,6 @@ bool Keeper::start_cleanup() {
     cleanup_order_.deadline = deadline_;
     cleanup_order_.wait_status = status_.value_or(W_EXITCODE(0, SIGKILL));
     warden_ = std::move(*warden);
-    warden_reaped_ = false;
     ending_.reset();
     unsent_.clear();
     cleaning_ = true;
@@ -205,7 +203,7 @@ void Keeper::told_unclean(const std::string& complaints) {
 }
 
 bool Keeper::tree_is_gone() const {
-    if (!warden_reaped_) return false;
+    // A warden that was killed is one of the children until it is reaped, here or before the run.
     const auto& earlier = warden_.earlier_children;
     if (earlier.empty()) return !has_children();
     return std::ranges::all_of(children(), [&](pid_t child) {

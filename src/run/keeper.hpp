@@ -94,7 +94,6 @@ private:
     std::optional<TreeEnd> ending_;               ///< set once this process has taken over
     std::optional<int> status_;                   ///< the command's, reaped after that
     std::optional<RunEnd> end_;
-    bool warden_reaped_ = false;
     bool killed_ = false;
     bool ran_out_ = false;
     bool ended_as_asked_ = false;

@@ -33,8 +33,11 @@ std::optional<std::chrono::sys_seconds> read_utc(std::string_view text) noexcept
     };
     const year_month_day date{year{static_cast<int>(number(0, 4))}, month{number(5, 2)},
                               day{number(8, 2)}};
-    if (!date.ok()) return std::nullopt;
-    return sys_days{date} + hours{number(11, 2)} + minutes{number(14, 2)} + seconds{number(17, 2)};
+    const auto hour = number(11, 2);
+    const auto minute = number(14, 2);
+    const auto second = number(17, 2);
+    if (!date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
+    return sys_days{date} + hours{hour} + minutes{minute} + seconds{second};
 }
 
 std::optional<Duration> since(std::string_view utc) noexcept {
@@ -42,7 +45,8 @@ std::optional<Duration> since(std::string_view utc) noexcept {
     const auto then = read_utc(utc);
     if (!then) return std::nullopt;
     const auto span = floor<seconds>(system_clock::now()) - *then;
-    return span < 0s ? std::nullopt : std::optional<Duration>(span);
+    if (span < 0s || span > floor<seconds>(Duration::max())) return std::nullopt;
+    return span;
 }
 
 }  // namespace guard

@@ -15,8 +15,8 @@ namespace guard {
 /// Reads what utc_now writes; none for anything else.
 [[nodiscard]] std::optional<std::chrono::sys_seconds> read_utc(std::string_view text) noexcept;
 
-/// How long ago `utc` was, by the clock of this machine; none for another form or a time to come,
-/// since the clocks of two machines may differ.
+/// How long ago `utc` was, by the clock of this machine; none for another form, a time to come, since
+/// the clocks of two machines may differ, or one longer ago than a Duration holds: 292 years.
 [[nodiscard]] std::optional<Duration> since(std::string_view utc) noexcept;
 
 }  // namespace guard

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "store/file/lock_file.hpp"
 #include "support/program.hpp"
 #include "support/temp_dir.hpp"
 
@@ -30,9 +31,7 @@ class Locks {
 public:
     [[nodiscard]] std::string url() const { return "file:" + dir_ / "locks"; }
     [[nodiscard]] std::string path(const std::string& slot) const {
-        std::string name;
-        for (const char byte : key_of(slot)) name += byte == ':' ? "%3A" : std::string(1, byte);
-        return dir_ / "locks/" + name;
+        return dir_ / "locks/" + store::file::file_name(key_of(slot));
     }
     Process run(const std::vector<std::string>& arguments, Launch launch = {}) const {
         return sandbox_lock(url(), arguments, std::move(launch));

@@ -51,7 +51,6 @@ Answer Engine::operator()(std::vector<std::string> words) const {
         complaint_ = "the engine does not answer";
     else if (!answer.good())
         complaint_ = last_line(answer.output);
-
     return answer;
 }
 

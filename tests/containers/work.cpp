@@ -195,10 +195,14 @@ TEST_CASE(
 TEST_CASE("docker exec: a client that leaves its work behind does not count as a success") {
     DockerEngine& engine = shared_engine();
     const Running box(engine, "exec-behind");
-    const auto leaves_its_work = [&](const Words& options) {
+    const auto started = [&](const Words& options) {
         auto job = locked(engine, "exec-behind", box.exec({}, {"sh", "-c", works}),
                           with_container("exec-behind", options));
         REQUIRE(is_ready(job));
+        return job;
+    };
+    const auto leaves_its_work = [&](const Words& options) {
+        auto job = started(options);
         kill(client_of(job), SIGTERM);
         CHECK(job.wait() == 128 + SIGTERM);
         CHECK(has(job.err(), "had not ended with its client"));
@@ -216,10 +220,7 @@ TEST_CASE("docker exec: a client that leaves its work behind does not count as a
         shared_redis().command({"DEL", key_of("agent:exec-behind")});
     }
     SUBCASE("and cannot be ended, for the container is paused") {
-        const Words options{"--cleanup-timeout", "1s", "--kill-after", "200ms"};
-        auto job = locked(engine, "exec-behind", box.exec({}, {"sh", "-c", works}),
-                          with_container("exec-behind", options));
-        REQUIRE(is_ready(job));
+        auto job = started({"--cleanup-timeout", "1s", "--kill-after", "200ms"});
         engine.docker({"pause", "exec-behind"});
         kill(client_of(job), SIGTERM);
         CHECK(job.wait() == 128 + SIGTERM);
